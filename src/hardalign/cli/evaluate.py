@@ -1,0 +1,110 @@
+"""``hardalign evaluate``: how well a model predicts a file, and how that was measured."""
+
+from __future__ import annotations
+
+from json import dumps
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+
+import hardalign
+from hardalign.cli.console import note, note_skipped
+from hardalign.cli.options import FileOptions, Model
+from hardalign.errors import HardalignError
+from hardalign.files import sha256
+
+if TYPE_CHECKING:
+    from hardalign.data.example import Example
+    from hardalign.predictor import Predictor
+
+
+def evaluate(
+    model: Model,
+    file: Annotated[
+        str | None,
+        tyro.conf.Positional,
+        tyro.conf.arg(metavar="FILE", help_behavior_hint=""),
+    ] = None,
+    *,
+    json: bool = False,
+    files: FileOptions = FileOptions(),  # noqa: B008 - frozen
+    allow_empty: bool = False,
+) -> None:
+    """Predict the sources of a file greedily and compare with its targets.
+
+    $ hardalign evaluate runs/g2p test.tsv
+
+    Every distinct source counts once, against the closest of its references. ACC is the percentage
+    predicted exactly, WER = 100 - ACC. PER is the mean over words of edit distance / length of the
+    reference; the corpus-level PER is the sum of distances / sum of lengths. MFS is the mean
+    F-score of the NEWS shared task, MLD the mean edit distance. The last line is the signature:
+    what these figures were computed from, and how.
+
+    Args:
+        model: Folder of a trained model.
+        file: File with sources and targets; - is standard input. Without it, the test part of the
+            corpus that the model was trained on.
+        json: Print one JSON object.
+        files: How the file is read, if not as the model was trained.
+        allow_empty: Allow empty targets.
+    """
+    from hardalign.data.example import evaluation_items
+    from hardalign.data.vocabulary import UnknownSymbols
+    from hardalign.metrics import evaluate as measure
+    from hardalign.predictor import load
+
+    predictor = load(model)
+    examples, origin = _test_set(predictor, file, files, allow_empty)
+    items = evaluation_items(examples)
+    unknown = UnknownSymbols(predictor.description.vocabulary.source)
+    found = predictor.predict(items, unknown)
+    metrics = measure([one.symbols for one in found], [item.targets for item in items])
+    if report := unknown.report():
+        note(report)
+    signature = " | ".join(
+        [
+            origin,
+            f"{len(examples)} examples",
+            f"n={metrics.n} distinct sources",
+            "closest reference",
+            predictor.description.format.normalization,
+            f"model {model} ({predictor.description.model.system})",
+            "greedy",
+            f"hardalign {hardalign.__version__}",
+        ]
+    )
+    if json:
+        print(dumps({**metrics.as_dict(), "signature": signature}, ensure_ascii=False))
+        return
+    print(f"n             {metrics.n}")
+    print(f"ACC           {metrics.acc:.2f}")
+    print(f"WER           {metrics.wer:.2f}")
+    print(f"PER           {metrics.per:.4f}  (mean over words)")
+    print(f"PER (corpus)  {metrics.per_corpus:.4f}")
+    print(f"MFS           {metrics.mfs:.4f}")
+    print(f"MLD           {metrics.mld:.4f}")
+    print(signature)
+
+
+def _test_set(
+    predictor: Predictor, file: str | None, files: FileOptions, allow_empty: bool
+) -> tuple[list[Example], str]:
+    """The examples to predict, and a name for where they are from."""
+    from hardalign.data.corpora import load_corpus
+    from hardalign.data.reading import Skipped, read_examples
+
+    if file is None:
+        origin = predictor.description.data
+        if "corpus" not in origin:
+            raise HardalignError("give a file to evaluate on: the model was trained on files too")
+        options = {name: origin[name] for name in ("seed", "stress", "size")}
+        return load_corpus(origin["corpus"], **options).test, f"{origin['corpus']} test"
+    skipped = Skipped()
+    layout = files.resolve(predictor.description.format)
+    reading = read_examples(file, layout, "evaluation", allow_empty=allow_empty, skipped=skipped)
+    examples = list(reading)
+    note_skipped(file, skipped, "passed over")
+    if file == "-":
+        return examples, "standard input"
+    return examples, f"{file} sha256:{sha256(Path(file).read_bytes())[:12]}"

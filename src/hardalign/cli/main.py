@@ -1,0 +1,77 @@
+"""The ``hardalign`` command. Commands import torch only once they run."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any, NoReturn
+
+import tyro
+
+import hardalign
+from hardalign.cli.evaluate import evaluate
+from hardalign.cli.info import info
+from hardalign.cli.predict import predict
+from hardalign.cli.train import train
+from hardalign.errors import HardalignError
+
+COMMANDS: dict[str, Callable[..., Any]] = {
+    "train": train,
+    "predict": predict,
+    "evaluate": evaluate,
+    "info": info,
+}
+
+
+def main() -> None:
+    """Run a command; exit with 2 and one line of explanation where the input is at fault."""
+    signal.signal(signal.SIGTERM, _terminated)
+    try:
+        _dispatch(sys.argv[1:])
+        sys.stdout.flush()
+    except HardalignError as error:
+        print(f"hardalign: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("hardalign: interrupted", file=sys.stderr)
+        sys.exit(128 + signal.SIGINT)
+    except BrokenPipeError:
+        # The reader has had enough, as `head` does; Python would complain once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(128 + signal.SIGPIPE)
+
+
+def _dispatch(arguments: list[str]) -> None:
+    name, *rest = arguments or ["--help"]
+    if name in ("-h", "--help"):
+        print(_help())
+    elif name == "--version":
+        print(f"hardalign {hardalign.__version__}")
+    elif name in COMMANDS:
+        config = (tyro.conf.FlagCreatePairsOff, tyro.conf.OmitArgPrefixes)
+        tyro.cli(COMMANDS[name], prog=f"hardalign {name}", args=rest, config=config)
+    else:
+        known = ", ".join(COMMANDS)
+        raise HardalignError(f"no command is called {name!r}; there are {known}")
+
+
+def _help() -> str:
+    """The commands, each with the first line of its own help."""
+    lines = [
+        "usage: hardalign COMMAND ...",
+        "",
+        "Turns strings into strings, character by character: words into pronunciations, names",
+        "into another script, lemmas into inflected forms.",
+        "",
+    ]
+    for name, command in COMMANDS.items():
+        summary = (command.__doc__ or "").partition("\n")[0]
+        lines.append(f"  {name:<10}{summary}")
+    return "\n".join([*lines, "", "hardalign COMMAND --help explains a command, with examples."])
+
+
+def _terminated(_signal: int, _frame: FrameType | None) -> NoReturn:
+    sys.exit(128 + signal.SIGTERM)

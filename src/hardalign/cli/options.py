@@ -1,0 +1,57 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Annotated, Literal
+
+import tyro
+
+from hardalign.data.formats import FORMATS, Format
+
+FormatName = Literal["pairs", "lexicon", "spaced", "sigmorphon", "news"]
+
+Text = Annotated[str | None, tyro.conf.arg(metavar="TEXT", help_behavior_hint="")]
+Number = Annotated[int | None, tyro.conf.arg(metavar="N", help_behavior_hint="")]
+Model = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="MODEL")]
+
+
+@dataclass(frozen=True)
+class FileOptions:
+    """How files are read. What is not given is as the format (or the model) has it."""
+
+    format: Annotated[
+        FormatName | None,
+        tyro.conf.arg(metavar=f"{{{','.join(FORMATS)}}}", help_behavior_hint=""),
+    ] = None
+    """pairs: source TAB target, each character a symbol; lexicon: word TAB P H O N E S;
+    spaced: s o u r c e TAB t a r g e t; sigmorphon: lemma TAB form TAB TAG;TAG;
+    news: NEWS shared-task XML. (default: pairs, or as the model was trained)"""
+    columns: Text = None
+    """Names of the TAB-separated columns in order, of source, target, tags and - (passed over);
+    e.g. target,source or source,target,-"""
+    source_separator: Text = None
+    """What separates source symbols; '' makes each character a symbol."""
+    target_separator: Text = None
+    """What separates target symbols; '' makes each character a symbol."""
+    tag_separator: Text = None
+    """What separates tags. (default: ;)"""
+    normalization: Annotated[
+        Literal["NFC", "NFD", "NFKC", "NFKD", "none"] | None,
+        tyro.conf.arg(metavar="{NFC,NFD,NFKC,NFKD,none}", help_behavior_hint=""),
+    ] = None
+    """Unicode normal form that text is brought to before it is cut. (default: NFC)"""
+    max_length: Number = None
+    """Most symbols a source or target may have; longer ones are an error. (default: 1000)"""
+
+    def resolve(self, default: Format) -> Format:
+        """The format meant: a named one or ``default``, with single changes."""
+        chosen = default if self.format is None else FORMATS[self.format]
+        changes: dict[str, object] = {
+            name: value
+            for name, value in vars(self).items()
+            if value is not None and name not in ("format", "columns")
+        }
+        if self.columns is not None:
+            changes["columns"] = tuple(self.columns.split(","))
+        return replace(chosen, **changes)  # type: ignore[arg-type]

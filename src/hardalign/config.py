@@ -1,0 +1,71 @@
+"""Settings: what a model is made of and how it is trained. Plain data, no torch."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Self
+
+from hardalign.errors import HardalignError
+
+
+class _Settings:
+    """Frozen settings that travel through JSON and say so when they come back damaged."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The settings as JSON can hold them."""
+        return asdict(self)  # type: ignore[call-overload, no-any-return]
+
+    @classmethod
+    def from_dict(cls, values: object) -> Self:
+        """Rebuild settings that ``to_dict`` made.
+
+        Raises:
+            HardalignError: if a setting is missing or unknown.
+        """
+        known = {field.name for field in fields(cls)}  # type: ignore[arg-type]
+        if not isinstance(values, dict) or set(values) != known:
+            found = ", ".join(sorted(map(str, values))) if isinstance(values, dict) else values
+            raise HardalignError(
+                f"settings of {cls.__name__} should be {', '.join(sorted(known))}; found {found}"
+            )
+        return cls(**values)
+
+
+@dataclass(frozen=True)
+class ModelConfig(_Settings):
+    """The sizes of a model: the paper's hyperparameter table. The defaults are its *small*."""
+
+    system: str = "hard"
+    """One of the names in ``hardalign.models.systems.SYSTEMS``."""
+    embedding: int = 100
+    """d_e, the width of source and target embeddings."""
+    encoder: int = 200
+    """Width of the encoder LSTM, in each of its two directions."""
+    encoder_layers: int = 1
+    decoder: int = 200
+    """d_h, the width of the decoder LSTM."""
+    decoder_layers: int = 1
+    dropout: float = 0.2
+
+
+SIZES = {
+    "small": ModelConfig(),
+    "large": ModelConfig(embedding=200, encoder=400, encoder_layers=2, decoder=400, dropout=0.4),
+}
+"""The two columns of the paper's hyperparameter table."""
+
+
+@dataclass(frozen=True)
+class TrainingConfig(_Settings):
+    """The recipe. The defaults are the paper's, for size *small*."""
+
+    epochs: int = 50
+    batch_size: int = 20
+    """Pairs per optimizer step, over all devices together."""
+    learning_rate: float = 1e-3
+    """Adam's rate at the start; halved after an epoch that does not improve on development."""
+    min_learning_rate: float = 1e-5
+    """Training stops when the rate falls below this."""
+    clip: float | None = None
+    """Largest gradient norm; none for no clipping. The paper clips large models at 5."""
+    seed: int = 0

@@ -1,0 +1,1 @@
+"""Text to tensors: formats, symbols, vocabulary, batches, corpora."""

@@ -1,0 +1,136 @@
+"""How a line of a file spells an example: the formats of ``--format``."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass, fields
+
+from hardalign.data.example import Symbols
+from hardalign.data.text import NORMALIZATIONS, join, normalize, segment, shorten
+from hardalign.errors import HardalignError
+
+COLUMNS = ("source", "target", "tags", "-")
+"""What a column may hold; ``-`` is a column that is passed over."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """The columns of a file, and how each is cut into symbols.
+
+    For a file of another shape, change one of the ``FORMATS`` with ``dataclasses.replace``.
+
+    >>> FORMATS["lexicon"].target_symbols("AE1 K SH AH0 N")
+    ('AE1', 'K', 'SH', 'AH0', 'N')
+    """
+
+    name: str
+    columns: tuple[str, ...] = ("source", "target")
+    source_separator: str = ""
+    """``""`` makes every character (code point, once normalised) a symbol."""
+    target_separator: str = ""
+    tag_separator: str = ";"
+    normalization: str = "NFC"
+    max_length: int = 1000
+    """In symbols; nothing longer is read, as the cost of a word grows with its length squared."""
+
+    def __post_init__(self) -> None:
+        count = Counter(self.columns)
+        named = ",".join(self.columns)
+        if unknown := [column for column in self.columns if column not in COLUMNS]:
+            raise HardalignError(
+                f"unknown column {unknown[0]!r} in {named!r}; choose from {', '.join(COLUMNS)}"
+            )
+        if count["source"] != 1 or count["target"] > 1 or count["tags"] > 1:
+            raise HardalignError(
+                f"the columns {named!r} need exactly one source and at most one target and tags"
+            )
+        if self.is_xml and self.columns != ("source", "target"):
+            raise HardalignError("the news format is XML and has no columns to name")
+        if self.normalization not in NORMALIZATIONS:
+            known = ", ".join(NORMALIZATIONS)
+            raise HardalignError(
+                f"unknown normalization {self.normalization!r}; choose one of {known}"
+            )
+        if self.max_length < 1:
+            raise HardalignError(f"the maximal length must be at least 1, not {self.max_length}")
+        for separator in (self.source_separator, self.target_separator, self.tag_separator):
+            if any(character in separator for character in "\t\r\n"):
+                raise HardalignError(
+                    f"a separator of symbols cannot contain {separator!r}: "
+                    "TAB separates columns, a line end lines"
+                )
+            if normalize(separator, self.normalization) != separator:
+                raise HardalignError(
+                    f"the separator {separator!r} does not survive the normalization "
+                    f"{self.normalization}; choose another separator or another normalization"
+                )
+
+    @property
+    def is_xml(self) -> bool:
+        """Whether files are NEWS XML rather than lines of TAB-separated columns."""
+        return self.name == "news"
+
+    def source_symbols(self, text: str) -> Symbols:
+        """Normalise and cut a source; white space alone has no symbols."""
+        return self._symbols(text, self.source_separator, "source")
+
+    def target_symbols(self, text: str) -> Symbols:
+        """Normalise and cut a target; white space alone has no symbols."""
+        return self._symbols(text, self.target_separator, "target")
+
+    def tag_symbols(self, text: str) -> Symbols:
+        """Normalise and cut a list of tags; blanks around a tag do not belong to it."""
+        pieces = self._symbols(text, self.tag_separator, "list of tags")
+        tags = tuple(tag.strip() for tag in pieces)
+        if "" in tags:
+            raise HardalignError(f"an empty tag in {shorten(text)}; remove the extra separator")
+        return tags
+
+    def join_source(self, symbols: Symbols) -> str:
+        """Write a source as the format spells it."""
+        return join(symbols, self.source_separator)
+
+    def join_target(self, symbols: Symbols) -> str:
+        """Write a target as the format spells it."""
+        return join(symbols, self.target_separator)
+
+    def to_dict(self) -> dict[str, object]:
+        """Give the content as JSON can hold it."""
+        return {**asdict(self), "columns": list(self.columns)}
+
+    @classmethod
+    def from_dict(cls, content: object) -> Format:
+        """Take back what ``to_dict`` gave, or raise a ``HardalignError`` if it is damaged."""
+        types = {field.name: str for field in fields(cls)} | {"columns": list, "max_length": int}
+        if not isinstance(content, dict) or content.keys() != types.keys():
+            raise HardalignError(f"the format must have exactly the keys {', '.join(types)}")
+        for key, type_ in types.items():
+            if type(content[key]) is not type_:
+                raise HardalignError(f"the format's {key} must be a {type_.__name__}")
+        if not all(isinstance(column, str) for column in content["columns"]):
+            raise HardalignError("the format's columns must be strings")
+        return cls(**{**content, "columns": tuple(content["columns"])})
+
+    def _symbols(self, text: str, separator: str, what: str) -> Symbols:
+        if not text or text.isspace():
+            return ()
+        symbols = segment(normalize(text, self.normalization), separator)
+        if len(symbols) > self.max_length:
+            raise HardalignError(
+                f"the {what} {shorten(text, 20)} has {len(symbols)} symbols, more than the limit "
+                f"of {self.max_length}; shorten it or raise the limit with --max-length"
+            )
+        return symbols
+
+
+FORMATS = {
+    entry.name: entry
+    for entry in (
+        Format("pairs"),
+        Format("lexicon", target_separator=" "),
+        Format("spaced", source_separator=" ", target_separator=" "),
+        Format("sigmorphon", columns=("source", "target", "tags")),
+        Format("news"),
+    )
+}
+"""The formats by name."""

@@ -1,0 +1,181 @@
+"""Files to examples: the one entry for every format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NoReturn
+
+from hardalign.data.example import Example, Symbols
+from hardalign.data.formats import Format
+from hardalign.data.lines import file_name, read_lines
+from hardalign.data.news import read_names
+from hardalign.data.text import shorten
+from hardalign.errors import HardalignError, InputError
+
+Purpose = Literal["training", "evaluation", "prediction"]
+"""What examples are read for: only prediction does without targets."""
+
+
+@dataclass
+class Skipped:
+    """Counts what was passed over, so that the caller can report it."""
+
+    blank_lines: int = 0
+    first_blank: int = 0
+    """The line of the first one, counted from 1."""
+
+
+def read_examples(
+    file: str | Path,
+    format: Format,  # noqa: A002 - the flag's name
+    purpose: Purpose,
+    *,
+    allow_empty: bool = False,
+    skipped: Skipped | None = None,
+) -> Iterator[Example]:
+    """Give the examples of a file one by one, in constant memory.
+
+    Nothing is opened before the first example is asked for, so that is when errors come.
+
+    Args:
+        file: The file, plain or gzip; ``-`` is standard input.
+        format: How a line spells an example.
+        purpose: For training and evaluation every example needs a target, and blank lines are
+            passed over. For prediction the target may be empty or missing (then the other columns
+            that matter stand alone: the source, and the tags if the format has them), and a blank
+            line gives an example without symbols, so that output stays line by line.
+        allow_empty: Take an empty target as the empty string instead of refusing it.
+        skipped: Is told what was passed over.
+
+    Raises:
+        HardalignError: The format has no target although the purpose needs one.
+        InputError: The file cannot be read, has no examples, or a line is not as the format says.
+    """
+    if purpose != "prediction" and "target" not in format.columns:
+        named = ",".join(format.columns)
+        raise HardalignError(
+            f"{purpose} needs a target, but the columns are {named!r}; name one with --columns"
+        )
+    fields = _Fields(file_name(file), format, purpose, allow_empty)
+    if format.is_xml:
+        yield from _read_news(file, fields)
+    else:
+        yield from _read_table(file, fields, Skipped() if skipped is None else skipped)
+
+
+@dataclass(frozen=True)
+class _Fields:
+    """Cuts the fields of a file into symbols, and says where one is not as it must be."""
+
+    file: str
+    format: Format
+    purpose: Purpose
+    allow_empty: bool
+
+    def source(self, text: str, line: int, column: int | None = None) -> Symbols:
+        symbols = self.symbols(self.format.source_symbols, text, line, column)
+        if not symbols:
+            self.fail(
+                "the source is empty; fill it in, or check --format and --columns", line, column
+            )
+        return symbols
+
+    def targets(self, text: str, line: int, column: int | None = None) -> tuple[Symbols, ...]:
+        symbols = self.symbols(self.format.target_symbols, text, line, column)
+        if symbols:
+            return (symbols,)
+        if self.purpose == "prediction":
+            return ()
+        if not self.allow_empty:
+            self.fail(
+                "the target is empty; fill it in, or permit it with --allow-empty", line, column
+            )
+        return ((),)
+
+    def tags(self, text: str, line: int, column: int) -> Symbols:
+        return self.symbols(self.format.tag_symbols, text, line, column)
+
+    def symbols(
+        self, cut: Callable[[str], Symbols], text: str, line: int, column: int | None
+    ) -> Symbols:
+        try:
+            return cut(text)
+        except HardalignError as error:
+            self.fail(str(error), line, column)
+
+    def fail(self, message: str, line: int | None = None, column: int | None = None) -> NoReturn:
+        raise InputError(message, file=self.file, line=line, column=column)
+
+
+def _read_table(file: str | Path, fields: _Fields, skipped: Skipped) -> Iterator[Example]:
+    prediction = fields.purpose == "prediction"
+    full = fields.format.columns
+    layouts = {len(full): full}
+    if prediction:
+        bare = tuple(column for column in full if column in ("source", "tags"))
+        layouts.setdefault(len(bare), bare)
+    number = 0
+    any_example = False
+    for number, line in enumerate(read_lines(file), start=1):
+        if not line or (line.isspace() and "\t" not in line):
+            skipped.blank_lines += 1
+            skipped.first_blank = skipped.first_blank or number
+            if prediction and any_example:
+                yield Example((), line=number)
+            continue
+        if not any_example:
+            any_example = True
+            if prediction:
+                # The blank lines so far waited: nothing is given out from a file of blank lines.
+                yield from (Example((), line=earlier) for earlier in range(1, number))
+        yield _example(line, number, layouts, fields)
+    if not any_example:
+        content = f"all {number} lines are blank" if number else "the file is empty"
+        fields.fail(f"no examples: {content}")
+
+
+def _example(
+    line: str, number: int, layouts: dict[int, tuple[str, ...]], fields: _Fields
+) -> Example:
+    cells = line.split("\t")
+    layout = layouts.get(len(cells))
+    if layout is None:
+        expected = " or ".join(
+            f"{count} TAB-separated column{'s' * (count > 1)} ({', '.join(columns)})"
+            for count, columns in layouts.items()
+        )
+        fields.fail(
+            f"expected {expected}, found {len(cells)} in {shorten(line)}; "
+            "choose another --format or name the columns with --columns",
+            number,
+        )
+    source: Symbols = ()
+    targets: tuple[Symbols, ...] = ()
+    tags: Symbols = ()
+    text = ""
+    for column, (kind, cell) in enumerate(zip(layout, cells, strict=True), start=1):
+        if kind == "source":
+            text = cell
+            source = fields.source(cell, number, column)
+        elif kind == "target":
+            targets = fields.targets(cell, number, column)
+        elif kind == "tags":
+            tags = fields.tags(cell, number, column)
+    return Example(source, targets, tags, text, number)
+
+
+def _read_news(file: str | Path, fields: _Fields) -> Iterator[Example]:
+    any_example = False
+    for line, text, spellings in read_names(read_lines(file), fields.file):
+        any_example = True
+        source = fields.source(text, line)
+        targets = tuple(
+            target for spelling in spellings for target in fields.targets(spelling, line)
+        )
+        if not spellings and fields.purpose != "prediction":
+            fields.fail(f"the name {shorten(text)} has no <TargetName>; add one", line)
+        yield Example(source, targets, (), text, line)
+    if not any_example:
+        fields.fail("no examples: there is no <Name> in the file")

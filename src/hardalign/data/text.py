@@ -1,0 +1,64 @@
+"""Strings to symbols and back: Unicode normalisation, segmentation, joining."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+
+from hardalign.data.example import Symbols
+from hardalign.errors import HardalignError
+
+NORMALIZATIONS = ("NFC", "NFD", "NFKC", "NFKD", "none")
+"""What ``--normalization`` may be."""
+
+
+def normalize(text: str, form: str) -> str:
+    """Give ``text`` in a Unicode normal form; ``"none"`` leaves it alone.
+
+    The same word can be spelt with different code points (é is one or two); after normalisation
+    it has one spelling, so that a model meets the same symbols in training and in use.
+    """
+    match form:
+        # The library finds out quickly itself whether there is anything to do.
+        case "NFC" | "NFD" | "NFKC" | "NFKD":
+            return unicodedata.normalize(form, text)
+        case "none":
+            return text
+    known = ", ".join(NORMALIZATIONS)
+    raise HardalignError(f"unknown normalization {form!r}; choose one of {known}")
+
+
+def segment(text: str, separator: str) -> Symbols:
+    """Cut ``text`` into symbols.
+
+    Args:
+        text: What to cut; the empty string has no symbols.
+        separator: ``""`` makes every code point a symbol. ``" "`` cuts at blanks, of which there
+            may be several, also at the ends. Any other one cuts exactly where it stands.
+
+    Raises:
+        HardalignError: A separator other than the blank has no symbol before or after it.
+    """
+    if separator == "":
+        return tuple(text)
+    if text == "":
+        return ()
+    symbols = text.split(separator)
+    if "" in symbols:
+        if separator != " ":
+            raise HardalignError(
+                f"{shorten(text)} has an empty symbol beside a separator {separator!r}; "
+                "remove the extra separator or choose another one"
+            )
+        return tuple(symbol for symbol in symbols if symbol)
+    return tuple(symbols)
+
+
+def join(symbols: Iterable[str], separator: str) -> str:
+    """Write symbols as one string: what ``segment`` with the same separator takes apart."""
+    return separator.join(symbols)
+
+
+def shorten(text: str, limit: int = 40) -> str:
+    """Show ``text`` in an error message: quoted, on one line and not too long."""
+    return repr(text if len(text) <= limit else text[: limit - 1] + "…")

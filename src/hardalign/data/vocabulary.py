@@ -1,0 +1,121 @@
+"""Symbols to numbers and back.
+
+The four reserved numbers have no spelling, so nothing is taken from the user: a file may contain
+``<s>`` or ``[PAD]`` as text. Tags are numbered apart from letters: the tag ``N`` and the letter
+``N`` are two symbols.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hardalign.data.example import Example, Symbols
+from hardalign.errors import HardalignError
+
+PAD, BEGIN, UNKNOWN, END = range(4)
+"""Reserved numbers, the same on the source and the target side."""
+RESERVED = 4
+
+
+@dataclass(frozen=True)
+class Alphabet:
+    """One side's symbols, numbered from ``RESERVED`` on: first the letters, then the tags."""
+
+    letters: Symbols
+    tags: Symbols = ()
+    _letter_ids: dict[str, int] = field(init=False, repr=False, compare=False)
+    _tag_ids: dict[str, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        letters = {symbol: RESERVED + k for k, symbol in enumerate(self.letters)}
+        tags = {symbol: RESERVED + len(self.letters) + k for k, symbol in enumerate(self.tags)}
+        object.__setattr__(self, "_letter_ids", letters)
+        object.__setattr__(self, "_tag_ids", tags)
+
+    def __len__(self) -> int:
+        """How many numbers there are, the reserved ones included."""
+        return RESERVED + len(self.letters) + len(self.tags)
+
+    def encode(self, letters: Sequence[str], tags: Sequence[str] = ()) -> list[int]:
+        """Numbers of ``tags`` then ``letters``; what was never seen becomes ``UNKNOWN``."""
+        tag_ids, letter_ids = self._tag_ids, self._letter_ids
+        numbers = [tag_ids.get(tag, UNKNOWN) for tag in tags]
+        numbers += [letter_ids.get(letter, UNKNOWN) for letter in letters]
+        return numbers
+
+    def decode(self, numbers: Iterable[int]) -> Symbols:
+        """Letters of ``numbers``, which must not be reserved ones."""
+        return tuple(self.letters[number - RESERVED] for number in numbers)
+
+    def unknown(self, letters: Iterable[str], tags: Iterable[str] = ()) -> list[str]:
+        """The given symbols that are not in this alphabet."""
+        missing = [tag for tag in tags if tag not in self._tag_ids]
+        return missing + [letter for letter in letters if letter not in self._letter_ids]
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Both alphabets of a model, taken from its training data alone."""
+
+    source: Alphabet
+    target: Alphabet
+
+    @classmethod
+    def of(cls, examples: Iterable[Example]) -> Vocabulary:
+        """Collect the symbols of ``examples`` in code-point order, so that it is reproducible."""
+        letters: set[str] = set()
+        tags: set[str] = set()
+        targets: set[str] = set()
+        for example in examples:
+            letters.update(example.source)
+            tags.update(example.tags)
+            for target in example.targets:
+                targets.update(target)
+        source = Alphabet(tuple(sorted(letters)), tuple(sorted(tags)))
+        return cls(source, Alphabet(tuple(sorted(targets))))
+
+    def encode_source(self, example: Example) -> list[int]:
+        """Begin, tags, letters, end, as numbers."""
+        return [BEGIN, *self.source.encode(example.source, example.tags), END]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The vocabulary as JSON can hold it."""
+        return {
+            "source": {"letters": list(self.source.letters), "tags": list(self.source.tags)},
+            "target": {"letters": list(self.target.letters)},
+        }
+
+    @classmethod
+    def from_dict(cls, values: Any) -> Vocabulary:
+        """Rebuild what ``to_dict`` made."""
+        try:
+            source = Alphabet(tuple(values["source"]["letters"]), tuple(values["source"]["tags"]))
+            return cls(source, Alphabet(tuple(values["target"]["letters"])))
+        except (KeyError, TypeError) as error:
+            raise HardalignError(f"not a vocabulary: {error!r} is missing or malformed") from error
+
+
+class UnknownSymbols:
+    """Counts source symbols that the model has never seen, to report them once, by name."""
+
+    def __init__(self, alphabet: Alphabet) -> None:
+        self._alphabet = alphabet
+        self.counts: Counter[str] = Counter()
+
+    def note(self, example: Example) -> None:
+        """Count what is unknown in one example."""
+        self.counts.update(self._alphabet.unknown(example.source, example.tags))
+
+    def report(self) -> str | None:
+        """One line for the user, or None if everything was known."""
+        if not self.counts:
+            return None
+        shown = ", ".join(f"{symbol!r} × {count}" for symbol, count in self.counts.most_common(20))
+        more = len(self.counts) - 20
+        return (
+            f"{self.counts.total()} source symbols were never seen in training and were read as "
+            f"unknown: {shown}{f' and {more} other symbols' if more > 0 else ''}"
+        )

@@ -1,0 +1,50 @@
+"""A model applied to many words: in batches of similar length, answers in the order asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import torch
+
+from hardalign.data.batching import Encoded, batches_by_symbols, collate
+from hardalign.models.transducer import Transducer
+from hardalign.search import Hypothesis, greedy
+
+T = TypeVar("T")
+
+BATCH_SYMBOLS = 4096
+"""Source symbols in a batch, padding included."""
+
+
+def predictions(model: Transducer, sources: Sequence[Encoded]) -> list[Hypothesis]:
+    """The greedy prediction for each source."""
+
+    def predict(positions: list[int]) -> list[Hypothesis]:
+        batch = collate([sources[k] for k in positions])
+        return greedy(model, batch.to(device_of(model)))
+
+    return _in_batches(predict, [len(source.source) for source in sources])
+
+
+def log_likelihoods(model: Transducer, pairs: Sequence[Encoded]) -> list[float]:
+    """log p(y | x) of each pair."""
+
+    @torch.inference_mode()
+    def score(positions: list[int]) -> list[float]:
+        batch = collate([pairs[k] for k in positions])
+        return model.log_likelihood(batch.to(device_of(model))).tolist()
+
+    return _in_batches(score, [max(len(pair.source), len(pair.target)) for pair in pairs])
+
+
+def device_of(model: Transducer) -> torch.device:
+    """Where a model's weights are."""
+    return next(model.parameters()).device
+
+
+def _in_batches(answer: Callable[[list[int]], list[T]], lengths: Sequence[int]) -> list[T]:
+    answers: dict[int, T] = {}
+    for positions in batches_by_symbols(lengths, BATCH_SYMBOLS):
+        answers.update(zip(positions, answer(positions), strict=True))
+    return [answers[position] for position in range(len(lengths))]

@@ -1,0 +1,51 @@
+"""What search, scoring, training and pictures know of a model: this interface and no more."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+
+from hardalign.data.batching import Batch
+from hardalign.models.rows import Rows
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a search, one row per hypothesis."""
+
+    log_probs: Tensor
+    """[N, V] of the next symbol: column 0 is the end, column k the letter numbered END + k."""
+    alignment: Tensor
+    """[N, J] where the model looks: the weights α_j(i), before the next symbol is known."""
+    state: Rows
+    """After this step, still to be told which symbol was chosen."""
+
+
+class Transducer(nn.Module, ABC):
+    """A distribution over target strings for each source string."""
+
+    @abstractmethod
+    def log_likelihood(self, batch: Batch) -> Tensor:
+        """[B] log p(y | x) in nats, end symbol included."""
+
+    def loss(self, batch: Batch) -> Tensor:
+        """[B] what training minimises for each pair."""
+        return -self.log_likelihood(batch)
+
+    def forward(self, batch: Batch) -> Tensor:
+        """The loss, so that wrappers for several devices find it where they look."""
+        return self.loss(batch)
+
+    @abstractmethod
+    def begin(self, batch: Batch) -> Rows:
+        """Read the source words once, before the first step."""
+
+    @abstractmethod
+    def step(self, state: Rows, previous: Tensor) -> Step:
+        """What comes after ``previous`` [N], the symbols chosen last (``BEGIN`` at first)."""
+
+    @abstractmethod
+    def align(self, batch: Batch) -> Tensor:
+        """[B, I, J] p(a_i = j | x, y) of given pairs: which source symbol each symbol came from."""

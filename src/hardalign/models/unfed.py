@@ -1,0 +1,72 @@
+"""Systems whose decoder never sees the attention, and so read whole targets at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+import torch
+from torch import Tensor
+
+from hardalign.data.batching import Batch
+from hardalign.data.vocabulary import END
+from hardalign.models.attention import Memory
+from hardalign.models.decoder import Decoder, Hidden
+from hardalign.models.encoder import Encoder
+from hardalign.models.hard import HardHead
+from hardalign.models.rows import Rows
+from hardalign.models.soft import SoftHead
+from hardalign.models.transducer import Step, Transducer
+
+
+@dataclass(frozen=True)
+class UnfedState(Rows):
+    """The source words and the decoder's memory."""
+
+    memory: Memory
+    hidden: Hidden
+
+
+class UnfedTransducer(Transducer):
+    """Encoder, decoder and a head that decides where the weights α go."""
+
+    def __init__(self, encoder: Encoder, decoder: Decoder, head: HardHead | SoftHead) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.decoder = decoder
+        self.head = head
+
+    def log_likelihood(self, batch: Batch) -> Tensor:
+        """[B] log p(y | x) in nats, exact."""
+        return self.head.log_likelihood(*self._read(batch)).sum(-1)
+
+    def align(self, batch: Batch) -> Tensor:
+        """[B, I, J] posterior (hard) or attention weights (soft) of given pairs."""
+        return self.head.align(*self._read(batch))
+
+    def begin(self, batch: Batch) -> UnfedState:
+        """Read the source words."""
+        return UnfedState(self._remember(batch), self.decoder.begin(len(batch)))
+
+    def step(self, state: Rows, previous: Tensor) -> Step:
+        """The distribution of the symbol after ``previous`` [N]."""
+        state = cast(UnfedState, state)
+        decoded, hidden = self.decoder.step(previous, state.hidden)
+        log_probs, alpha = self.head.log_probs(decoded, state.memory)
+        return Step(log_probs, alpha, UnfedState(state.memory, hidden))
+
+    def _remember(self, batch: Batch) -> Memory:
+        states = self.encoder(batch.source, batch.source_lengths)
+        present = within(batch.source_lengths, batch.source.shape[1])
+        return self.head.attention.remember(states, present)
+
+    def _read(self, batch: Batch) -> tuple[Tensor, Memory, Tensor, Tensor]:
+        """Decoder states, source, target classes and the steps that count."""
+        steps = within(batch.target_lengths, batch.target.shape[1])
+        classes = (batch.target - END).clamp(min=0)  # padding steps count nowhere
+        return self.decoder(batch.target), self._remember(batch), classes, steps
+
+
+def within(lengths: Tensor, longest: int) -> Tensor:
+    """Mask [B, longest], true within each row's length."""
+    return torch.arange(longest, device=lengths.device) < lengths.unsqueeze(1)

@@ -1,0 +1,107 @@
+import json
+from dataclasses import FrozenInstanceError, replace
+
+import pytest
+
+from hardalign.data.formats import FORMATS, Format
+from hardalign.errors import HardalignError
+
+
+def test_the_five_formats():
+    assert list(FORMATS) == ["pairs", "lexicon", "spaced", "sigmorphon", "news"]
+    assert all(name == entry.name for name, entry in FORMATS.items())
+    assert [name for name, entry in FORMATS.items() if entry.is_xml] == ["news"]
+
+
+def test_each_format_cuts_its_own_way():
+    assert FORMATS["pairs"].target_symbols("a b") == ("a", " ", "b")
+    assert FORMATS["lexicon"].source_symbols("ab") == ("a", "b")
+    assert FORMATS["lexicon"].target_symbols("EY1 B ") == ("EY1", "B")
+    assert FORMATS["spaced"].source_symbols("a bc ") == ("a", "bc")
+    assert FORMATS["sigmorphon"].tag_symbols("N; PL") == ("N", "PL")
+
+
+def test_joining():
+    assert FORMATS["lexicon"].join_target(("EY1", "B")) == "EY1 B"
+    assert FORMATS["lexicon"].join_source(("a", "b")) == "ab"
+
+
+def test_white_space_has_no_symbols():
+    assert FORMATS["pairs"].source_symbols("  ") == ()
+    assert FORMATS["pairs"].target_symbols("") == ()
+    assert FORMATS["sigmorphon"].tag_symbols(" ") == ()
+
+
+def test_normalisation_comes_before_segmentation():
+    assert FORMATS["pairs"].source_symbols("e\u0301") == ("é",)
+    assert replace(FORMATS["pairs"], normalization="NFD").source_symbols("é") == ("e", "\u0301")
+    assert len(replace(FORMATS["pairs"], normalization="NFD").source_symbols("한국")) == 6
+
+
+def test_the_limit_of_length_counts_symbols():
+    short = replace(FORMATS["lexicon"], max_length=3)
+    assert short.target_symbols("AA1 BB CC") == ("AA1", "BB", "CC")
+    with pytest.raises(HardalignError, match=r"source 'abcd' has 4 .* limit of 3.*--max-length"):
+        short.source_symbols("abcd")
+
+
+def test_an_empty_tag_is_refused():
+    for text in ("N;;PL", "N;", "N; ;PL"):
+        with pytest.raises(HardalignError, match="empty"):
+            FORMATS["sigmorphon"].tag_symbols(text)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"columns": ("target",)}, "exactly one source"),
+        ({"columns": ()}, "exactly one source"),
+        ({"columns": ("source", "source")}, "exactly one source"),
+        ({"columns": ("source", "target", "target")}, "at most one target"),
+        ({"columns": ("source", "tags", "tags")}, "at most one target and tags"),
+        ({"columns": ("source", "form")}, "unknown column 'form'.*source, target, tags, -"),
+        ({"normalization": "nfc"}, "unknown normalization 'nfc'; choose one of NFC"),
+        ({"max_length": 0}, "at least 1"),
+        ({"source_separator": "\t"}, "cannot contain"),
+        ({"tag_separator": "\n"}, "cannot contain"),
+        ({"target_separator": "é", "normalization": "NFD"}, "does not survive"),
+        ({"name": "news", "columns": ("target", "source")}, "XML and has no columns"),
+    ],
+)
+def test_impossible_formats(change, message):
+    with pytest.raises(HardalignError, match=message):
+        Format(**{"name": "mine", **change})
+
+
+def test_frozen():
+    with pytest.raises(FrozenInstanceError):
+        FORMATS["pairs"].name = "other"
+
+
+@pytest.mark.parametrize("entry", [*FORMATS.values(), Format("x", ("-", "source"), "|", ":")])
+def test_json_round_trip(entry):
+    assert Format.from_dict(json.loads(json.dumps(entry.to_dict()))) == entry
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"columns": "source"},
+        {"columns": ["source", 1]},
+        {"columns": ["nix"]},
+        {"max_length": "1000"},
+        {"max_length": True},
+        {"max_length": -1},
+        {"normalization": None},
+        {"extra": 1},
+    ],
+)
+def test_damaged_json(damage):
+    with pytest.raises(HardalignError):
+        Format.from_dict({**FORMATS["pairs"].to_dict(), **damage})
+
+
+@pytest.mark.parametrize("content", [None, [], "pairs", {}, {"name": "pairs"}])
+def test_json_of_something_else(content):
+    with pytest.raises(HardalignError, match="exactly the keys name, columns"):
+        Format.from_dict(content)

@@ -1,0 +1,346 @@
+import gzip
+import io
+import sys
+import tracemalloc
+from dataclasses import replace
+from itertools import islice
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hardalign.data.example import Example
+from hardalign.data.formats import FORMATS, Format
+from hardalign.data.reading import Skipped, read_examples
+from hardalign.errors import HardalignError, InputError
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Writes text or bytes to a file and reads them back as examples."""
+    path = tmp_path / "file"
+
+    def run(content, format="pairs", purpose="training", **options):  # noqa: A002
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        chosen = format if isinstance(format, Format) else FORMATS[format]
+        return list(read_examples(path, chosen, purpose, **options))
+
+    return run
+
+
+@pytest.fixture
+def refused(read):
+    """Gives the error that reading raises, without the folder of the file."""
+
+    def run(*args, **options) -> InputError:
+        with pytest.raises(InputError) as caught:
+            read(*args, **options)
+        assert str(caught.value).startswith(caught.value.file)
+        return caught.value
+
+    return run
+
+
+def news(*names: str) -> str:
+    return "<c>\n" + "\n".join(f"<Name>{name}</Name>" for name in names) + "\n</c>"
+
+
+# --- what is read
+
+
+def test_pairs(read):
+    assert read("ab\tc d\n") == [Example(("a", "b"), (("c", " ", "d"),), (), "ab", 1)]
+
+
+def test_lexicon(read):
+    assert read("ab\tEY1 B\n", "lexicon") == [Example(("a", "b"), (("EY1", "B"),), (), "ab", 1)]
+
+
+def test_spaced_with_blanks_at_the_end(read):
+    expected = Example(("g", "oi"), (("g", "O"),), (), "g oi ", 1)
+    assert read("g oi \tg  O \n", "spaced") == [expected]
+
+
+def test_sigmorphon(read):
+    expected = Example(("a",), (("a", "s"),), ("N", "PL"), "a", 1)
+    assert read("a\tas\tN; PL\n", "sigmorphon") == [expected]
+    assert read("a\tas\t\n", "sigmorphon") == [replace(expected, tags=())]
+
+
+def test_news(read):
+    text = news(
+        "<SourceName> A B </SourceName><TargetName>क</TargetName><TargetName>ख</TargetName>"
+    )
+    assert read(text, "news") == [Example(("A", " ", "B"), (("क",), ("ख",)), (), "A B", 2)]
+
+
+def test_own_columns_and_separators(read):
+    own = Format("own", ("-", "target", "source"), source_separator="|", target_separator="+")
+    expected = Example(("a", "b c"), (("x", "y"),), (), "a|b c", 1)
+    assert read("7\tx+y\ta|b c\n", own) == [expected]
+
+
+def test_nothing_is_quoted_and_no_spelling_is_reserved(read):
+    text = '"a\t<s>\n[PAD]\t"\n\'\t</s>\\n\n'
+    examples = read(text)
+    assert [example.text for example in examples] == ['"a', "[PAD]", "'"]
+    assert ["".join(example.targets[0]) for example in examples] == ["<s>", '"', "</s>\\n"]
+
+
+def test_text_is_as_the_file_spells_it(read):
+    (example,) = read("e\u0301\tx\n")
+    assert example.source == ("é",)
+    assert example.text == "e\u0301"
+
+
+def test_normalisation_can_be_chosen(read):
+    (example,) = read("é\té\n", replace(FORMATS["pairs"], normalization="NFD"))
+    assert example.source == example.targets[0] == ("e", "\u0301")
+
+
+@pytest.mark.parametrize("purpose", ["training", "evaluation", "prediction"])
+def test_crlf_bom_gzip_and_no_last_newline(read, purpose):
+    plain = read("a\tb\nc\td\n", purpose=purpose)
+    content = "\ufeffa\tb\r\nc\td".encode()
+    assert read(content, purpose=purpose) == plain
+    assert read(gzip.compress(content), purpose=purpose) == plain
+
+
+def test_news_with_crlf_bom_and_gzip(read):
+    text = news("<SourceName>A</SourceName><TargetName>क</TargetName>")
+    content = ("\ufeff" + text.replace("\n", "\r\n")).encode()
+    assert read(gzip.compress(content), "news") == read(text, "news")
+
+
+def test_unicode_line_ends_are_characters(read):
+    (example,) = read("a\u2028b\x85\x0bc\tx\n")
+    assert example.source == tuple("a\u2028b\x85\x0bc")
+
+
+def test_standard_input(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(gzip.compress(b"a\tb\nc\n"))))
+    reader = read_examples("-", FORMATS["pairs"], "training")
+    assert next(reader).text == "a"
+    with pytest.raises(InputError, match=r"^standard input, line 2: expected 2"):
+        next(reader)
+
+
+SCRIPTS = "abé عَرَبِيّ한국어हिन्दी\u0301\u0308👩\u200d🚀\"'<>[]|;#"
+WORDS = st.text(SCRIPTS, min_size=1).filter(lambda text: not text.isspace())
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(WORDS, WORDS), min_size=1), st.booleans(), st.booleans())
+def test_round_trip(tmp_path_factory, pairs, crlf, zipped):
+    end = "\r\n" if crlf else "\n"
+    content = "".join(f"{source}\t{target}{end}" for source, target in pairs).encode()
+    path = tmp_path_factory.getbasetemp() / "pairs"
+    path.write_bytes(gzip.compress(content) if zipped else content)
+    exact = replace(FORMATS["pairs"], normalization="none")
+    examples = list(read_examples(path, exact, "training"))
+    assert [(e.text, exact.join_target(e.targets[0])) for e in examples] == pairs
+    assert [exact.join_source(e.source) for e in examples] == [source for source, _ in pairs]
+    assert [e.line for e in examples] == list(range(1, len(pairs) + 1))
+
+
+def test_constant_memory(tmp_path):
+    path = tmp_path / "long.gz"
+    path.write_bytes(gzip.compress(b"word\tW ER D\n" * 50_000 + b"wrong\n"))
+    reader = read_examples(path, FORMATS["lexicon"], "training")
+    tracemalloc.start()
+    try:
+        count = sum(1 for _ in islice(reader, 50_000))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert count == 50_000
+    assert peak < 1_000_000
+    with pytest.raises(InputError, match="line 50001"):
+        next(reader)
+
+
+# --- blank lines
+
+
+@pytest.mark.parametrize("purpose", ["training", "evaluation"])
+def test_blank_lines_are_skipped_and_counted(read, purpose):
+    skipped = Skipped()
+    examples = read("a\tb\n\n  \n\u00a0\nc\td\n\n", purpose=purpose, skipped=skipped)
+    assert [example.line for example in examples] == [1, 5]
+    assert skipped == Skipped(blank_lines=4, first_blank=2)
+
+
+def test_blank_lines_keep_their_place_in_prediction(read):
+    skipped = Skipped()
+    examples = read("\n \na\n\r\nb\tc\n\n", purpose="prediction", skipped=skipped)
+    assert [example.text for example in examples] == ["", "", "a", "", "b", ""]
+    assert [example.line for example in examples] == [1, 2, 3, 4, 5, 6]
+    assert [len(example.source) for example in examples] == [0, 0, 1, 0, 1, 0]
+    assert skipped == Skipped(blank_lines=4, first_blank=1)
+
+
+@pytest.mark.parametrize("purpose", ["training", "evaluation", "prediction"])
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "no examples: the file is empty"),
+        ("\ufeff", "no examples: the file is empty"),
+        ("\n  \n\r\n", "no examples: all 3 lines are blank"),
+    ],
+)
+def test_no_examples(refused, purpose, content, message):
+    assert message in str(refused(content, purpose=purpose))
+    assert message in str(refused(gzip.compress(content.encode()), purpose=purpose))
+
+
+@pytest.mark.parametrize("content", ["", "\n\n", "<c></c>"])
+def test_no_names(refused, content):
+    assert "no examples: there is no <Name>" in str(refused(content, "news"))
+
+
+# --- columns
+
+
+@pytest.mark.parametrize("purpose", ["training", "evaluation"])
+def test_a_missing_column(refused, purpose):
+    error = refused("a\tb\nword\n", purpose=purpose)
+    assert error.line == 2
+    assert str(error).endswith(
+        "line 2: expected 2 TAB-separated columns (source, target), found 1 in 'word'; "
+        "choose another --format or name the columns with --columns"
+    )
+
+
+@pytest.mark.parametrize("purpose", ["training", "evaluation", "prediction"])
+def test_too_many_columns(refused, purpose):
+    assert "found 3 in 'a\\tb\\tc'" in str(refused("x\ty\na\tb\tc\n", purpose=purpose))
+
+
+def test_a_file_of_another_format(refused):
+    assert "columns (source, target, tags), found 2" in str(refused("a\tb\n", "sigmorphon"))
+    assert "malformed XML" in str(refused("a\tb\n", "news"))
+    assert refused(news("<SourceName>A</SourceName>")).line == 1
+
+
+def test_prediction_names_both_layouts(refused):
+    message = str(refused("a\tb\tc\td\n", "sigmorphon", "prediction"))
+    assert "expected 3 TAB-separated columns (source, target, tags) or 2" in message
+    assert "columns (source, tags), found 4" in message
+    assert "or 1 TAB-separated column (source)" in str(refused("a\tb\tc", purpose="prediction"))
+
+
+@pytest.mark.parametrize(
+    ("format", "line", "expected"),
+    [
+        (FORMATS["pairs"], "a", Example(("a",))),
+        (FORMATS["pairs"], "a\t", Example(("a",))),
+        (FORMATS["pairs"], "a\tb", Example(("a",), (("b",),))),
+        (FORMATS["sigmorphon"], "a\tN;PL", Example(("a",), tags=("N", "PL"))),
+        (FORMATS["sigmorphon"], "a\t\tN", Example(("a",), tags=("N",))),
+        (FORMATS["sigmorphon"], "a\tb\tN", Example(("a",), (("b",),), ("N",))),
+        (Format("own", ("source", "target", "-")), "a", Example(("a",))),
+        (Format("own", ("-", "target", "source")), "7\tb\ta", Example(("a",), (("b",),))),
+        (Format("own", ("source",)), "a", Example(("a",))),
+    ],
+)
+def test_prediction_needs_no_target(read, format, line, expected):  # noqa: A002
+    assert read(line, format, "prediction") == [replace(expected, text="a", line=1)]
+
+
+def test_training_needs_a_target_column(tmp_path):
+    reader = read_examples(tmp_path / "x", Format("own", ("source", "tags")), "training")
+    with pytest.raises(HardalignError, match=r"training needs a target.*'source,tags'.*--columns"):
+        next(reader)
+
+
+# --- fields
+
+
+@pytest.mark.parametrize("purpose", ["training", "evaluation", "prediction"])
+@pytest.mark.parametrize("line", ["\tb", "  \tb", "\t", " \t "])
+def test_empty_source(refused, purpose, line):
+    error = refused(f"x\ty\n{line}\n", purpose=purpose, allow_empty=True)
+    assert (error.line, error.column) == (2, 1)
+    assert "line 2, column 1: the source is empty" in str(error)
+
+
+@pytest.mark.parametrize("purpose", ["training", "evaluation"])
+@pytest.mark.parametrize("line", ["a\t", "a\t "])
+def test_empty_target(read, refused, purpose, line):
+    error = refused(f"{line}\n", "lexicon", purpose)
+    assert (error.line, error.column) == (1, 2)
+    assert "the target is empty" in str(error)
+    assert "--allow-empty" in str(error)
+    (example,) = read(f"{line}\n", "lexicon", purpose, allow_empty=True)
+    assert example.targets == ((),)
+
+
+def test_an_empty_symbol_names_its_column(refused):
+    own = Format("own", target_separator="|")
+    error = refused("a\tb||c\n", own)
+    assert error.column == 2
+    assert "'b||c' has an empty symbol" in str(error)
+
+
+def test_an_empty_tag_names_its_column(refused):
+    error = refused("a\tb\tN;;PL\n", "sigmorphon")
+    assert (error.line, error.column) == (1, 3)
+    assert "'N;;PL'" in str(error)
+
+
+@pytest.mark.parametrize(("line", "column"), [("{}\tb", 1), ("a\t{}", 2)])
+def test_a_line_of_ten_thousand_characters(read, refused, line, column):
+    text = line.format("x" * 10_000)
+    error = refused(text)
+    assert (error.line, error.column) == (1, column)
+    assert "10000 symbols, more than the limit of 1000" in str(error)
+    assert "--max-length" in str(error)
+    assert len(str(error).removeprefix(error.file)) < 200
+    assert len(read(text, replace(FORMATS["pairs"], max_length=10_000))) == 1
+
+
+def test_invalid_utf8(refused):
+    assert refused(b"a\tb\nc\td\xff\n").line == 2
+    xml = news("<SourceName>A</SourceName><TargetName>क</TargetName>").encode("utf-8")
+    assert refused(xml.replace("क".encode(), b"\xff"), "news").line == 2
+
+
+def test_every_message_is_one_line(refused):
+    assert "\n" not in str(refused("a\x0b\u2028\rb\n"))
+    assert "\n" not in str(refused("a\tb\t\r\r\n", "pairs"))
+
+
+# --- names
+
+
+def test_a_name_without_source(refused):
+    assert refused(news("<SourceName>A</SourceName>", ""), "news", "prediction").line == 3
+    error = refused(news("<SourceName> </SourceName><TargetName>x</TargetName>"), "news")
+    assert (error.line, error.column) == (2, None)
+    assert "the source is empty" in str(error)
+
+
+@pytest.mark.parametrize("purpose", ["training", "evaluation"])
+def test_a_name_without_target(read, refused, purpose):
+    text = news("<SourceName>AB</SourceName>")
+    assert "line 2: the name 'AB' has no <TargetName>" in str(refused(text, "news", purpose))
+    assert read(text, "news", "prediction") == [Example(("A", "B"), (), (), "AB", 2)]
+
+
+def test_a_name_with_an_empty_target(read, refused):
+    text = news("<SourceName>A</SourceName><TargetName/><TargetName>x</TargetName>")
+    assert "--allow-empty" in str(refused(text, "news"))
+    assert read(text, "news", allow_empty=True)[0].targets == ((), ("x",))
+    assert read(text, "news", "prediction")[0].targets == (("x",),)
+
+
+def test_hostile_xml(refused):
+    bomb = '<!DOCTYPE c [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]>' + news("&b;")
+    assert "entity" in str(refused(bomb, "news"))
+
+
+def test_missing_file_and_folder(tmp_path):
+    for path, message in ((tmp_path / "nix", "no such file"), (tmp_path, "folder")):
+        for format in (FORMATS["pairs"], FORMATS["news"]):  # noqa: A001
+            with pytest.raises(InputError, match=message):
+                list(read_examples(path, format, "training"))
