@@ -12,11 +12,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from hardalign.errors import HardalignError, InputError
+from hardalign.version import __version__
 
 if TYPE_CHECKING:
     from hardalign.predictor import Prediction, Predictor, load
 
-__version__ = "0.1.0"
 __all__ = ["HardalignError", "InputError", "Prediction", "Predictor", "__version__", "load"]
 
 

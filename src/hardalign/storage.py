@@ -18,7 +18,6 @@ import safetensors
 import safetensors.torch
 from torch import Tensor
 
-import hardalign
 from hardalign.config import ModelConfig, TrainingConfig
 from hardalign.data.formats import Format
 from hardalign.data.vocabulary import Vocabulary
@@ -26,6 +25,7 @@ from hardalign.errors import HardalignError
 from hardalign.files import make_folder, read_json, sha256, write_bytes, write_json
 from hardalign.models.build import build_model
 from hardalign.models.transducer import Transducer
+from hardalign.version import __version__
 
 FORMAT_VERSION = 1
 """Version of the folder's format, raised when an older program could not read it any more."""
@@ -101,7 +101,7 @@ def write_description(folder: Path, description: Description) -> None:
     write_json(folder / VOCABULARY, description.vocabulary.to_dict())
     config = {
         "format_version": FORMAT_VERSION,
-        "hardalign": hardalign.__version__,
+        "hardalign": __version__,
         "model": description.model.to_dict(),
         "training": description.training.to_dict(),
         "format": description.format.to_dict(),
@@ -123,7 +123,7 @@ def read_description(folder: Path) -> Description:
     version = config.get("format_version") if isinstance(config, dict) else None
     if version != FORMAT_VERSION:
         raise HardalignError(
-            f"{path}: format version {version!r}, but this hardalign {hardalign.__version__} reads "
+            f"{path}: format version {version!r}, but this hardalign {__version__} reads "
             f"version {FORMAT_VERSION}; use the hardalign that wrote the model"
         )
     try:

@@ -140,6 +140,7 @@ def _run(fabric: Fabric, job: Job, reporter: Reporter) -> Progress:
     progress = load_checkpoint(job.folder, model, optimizer)
     if progress is None:
         progress = Progress(config.learning_rate)
+        model.prepare(job.train)
         if fabric.is_global_zero:
             _save_weights(job.folder, model, progress)
     wrapped, optimizer = fabric.setup(model, optimizer)

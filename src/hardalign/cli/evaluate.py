@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-import hardalign
 from hardalign.cli.console import note, note_skipped
 from hardalign.cli.options import FileOptions, Model
 from hardalign.errors import HardalignError
 from hardalign.files import sha256
+from hardalign.version import __version__
 
 if TYPE_CHECKING:
     from hardalign.data.example import Example
@@ -71,7 +71,7 @@ def evaluate(
             predictor.description.format.normalization,
             f"model {model} ({predictor.description.model.system})",
             "greedy",
-            f"hardalign {hardalign.__version__}",
+            f"hardalign {__version__}",
         ]
     )
     if json:

@@ -11,12 +11,12 @@ from typing import Any, NoReturn
 
 import tyro
 
-import hardalign
 from hardalign.cli.evaluate import evaluate
 from hardalign.cli.info import info
 from hardalign.cli.predict import predict
 from hardalign.cli.train import train
 from hardalign.errors import HardalignError
+from hardalign.version import __version__
 
 COMMANDS: dict[str, Callable[..., Any]] = {
     "train": train,
@@ -49,7 +49,7 @@ def _dispatch(arguments: list[str]) -> None:
     if name in ("-h", "--help"):
         print(_help())
     elif name == "--version":
-        print(f"hardalign {hardalign.__version__}")
+        print(f"hardalign {__version__}")
     elif name in COMMANDS:
         config = (tyro.conf.FlagCreatePairsOff, tyro.conf.OmitArgPrefixes)
         tyro.cli(COMMANDS[name], prog=f"hardalign {name}", args=rest, config=config)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from hardalign.data.batching import Batch
+from hardalign.data.batching import Batch, Encoded
 from hardalign.models.rows import Rows
 
 
@@ -25,6 +26,9 @@ class Step:
 
 class Transducer(nn.Module, ABC):
     """A distribution over target strings for each source string."""
+
+    def prepare(self, pairs: Sequence[Encoded]) -> None:  # noqa: B027 - most need nothing
+        """Learn from the training pairs what is learned before training begins."""
 
     @abstractmethod
     def log_likelihood(self, batch: Batch) -> Tensor:
