@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from hardalign.data.batching import Encoded, batches_by_symbols, collate
 from hardalign.models.transducer import Transducer
@@ -36,6 +38,20 @@ def log_likelihoods(model: Transducer, pairs: Sequence[Encoded]) -> list[float]:
         return model.log_likelihood(batch.to(device_of(model))).tolist()
 
     return _in_batches(score, [max(len(pair.source), len(pair.target)) for pair in pairs])
+
+
+def alignments(model: Transducer, pairs: Sequence[Encoded]) -> list[NDArray[np.float64]]:
+    """[target symbols and end, source symbols with begin and end] weights of each pair."""
+
+    @torch.inference_mode()
+    def align(positions: list[int]) -> list[NDArray[np.float64]]:
+        chosen = [pairs[k] for k in positions]
+        weights = model.align(collate(chosen).to(device_of(model))).double().cpu().numpy()
+        return [
+            weights[row, : len(pair.target), : len(pair.source)] for row, pair in enumerate(chosen)
+        ]
+
+    return _in_batches(align, [max(len(pair.source), len(pair.target)) for pair in pairs])
 
 
 def device_of(model: Transducer) -> torch.device:

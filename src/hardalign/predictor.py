@@ -11,11 +11,13 @@ from typing import overload
 import torch
 from torch import Tensor
 
+from hardalign.alignment import Alignment
 from hardalign.data.batching import encode_pairs, encode_sources
 from hardalign.data.example import Example, Symbols
 from hardalign.data.vocabulary import UNKNOWN, UnknownSymbols
 from hardalign.errors import HardalignError
-from hardalign.inference import log_likelihoods, predictions
+from hardalign.inference import alignments, log_likelihoods, predictions
+from hardalign.models.systems import SYSTEMS
 from hardalign.models.transducer import Transducer
 from hardalign.storage import Description, load_model
 
@@ -90,12 +92,30 @@ class Predictor:
 
     def log_prob(self, source: str, target: str) -> float:
         """log p(target | source), natural logarithm; −inf if the target cannot be spelled."""
-        symbols = self.description.format.target_symbols(target)
-        pair = replace(self.example(source), targets=(symbols,))
-        encoded = encode_pairs([pair], self.description.vocabulary)
+        encoded = encode_pairs([self._pair(source, target)], self.description.vocabulary)
         if UNKNOWN in encoded[0].target:
             return float("-inf")
         return log_likelihoods(self.model, encoded)[0]
+
+    def align(self, source: str, target: str) -> Alignment:
+        """Which source symbol each symbol of a given target came from.
+
+        Raises:
+            HardalignError: If the target has a symbol that the model has never seen.
+        """
+        pair = self._pair(source, target)
+        vocabulary = self.description.vocabulary
+        if unknown := vocabulary.target.unknown(pair.targets[0]):
+            raise HardalignError(
+                f"{target!r} cannot be aligned: the model has never seen {unknown[0]!r} in a target"
+            )
+        weights = alignments(self.model, encode_pairs([pair], vocabulary))[0]
+        kind = SYSTEMS[self.description.model.system].alignment
+        return Alignment(pair.source, pair.targets[0], pair.tags, weights, kind)
+
+    def _pair(self, source: str, target: str) -> Example:
+        symbols = self.description.format.target_symbols(target)
+        return replace(self.example(source), targets=(symbols,))
 
     def example(self, text: str) -> Example:
         """Cut a source string into symbols as the training data was cut."""

@@ -13,6 +13,7 @@ import tyro
 
 from hardalign.cli.evaluate import evaluate
 from hardalign.cli.info import info
+from hardalign.cli.plot import plot
 from hardalign.cli.predict import predict
 from hardalign.cli.train import train
 from hardalign.errors import HardalignError
@@ -22,6 +23,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "train": train,
     "predict": predict,
     "evaluate": evaluate,
+    "plot": plot,
     "info": info,
 }
 

@@ -27,7 +27,7 @@ class Step:
 class Transducer(nn.Module, ABC):
     """A distribution over target strings for each source string."""
 
-    def prepare(self, pairs: Sequence[Encoded]) -> None:  # noqa: B027 - most need nothing
+    def prepare(self, pairs: Sequence[Encoded]) -> None:
         """Learn from the training pairs what is learned before training begins."""
 
     @abstractmethod
