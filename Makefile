@@ -6,7 +6,12 @@ READY := .venv/.ready
 .PHONY: demo test check format clean
 
 demo: $(READY)  ## train on real words, evaluate, predict, draw alignments
-	$(BIN)/python -m hardalign.demo
+	$(BIN)/hardalign train --corpus cmudict --strip-stress --words 8000 --epochs 8 \
+		--out runs/demo --overwrite
+	$(BIN)/hardalign evaluate runs/demo
+	printf 'action\nphone\nknight\nthought\n' | $(BIN)/hardalign predict runs/demo --scores
+	$(BIN)/hardalign plot runs/demo action
+	$(BIN)/hardalign plot runs/demo knight
 
 test: $(READY)  ## the whole test suite
 	$(BIN)/pytest -n 2

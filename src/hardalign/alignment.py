@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardalign.data.example import Symbols
+from hardalign.plot import draw_text
 
 EDGE = 0.1
 """A source and a target symbol are connected where the weight is larger (the paper's threshold)."""
@@ -82,6 +83,6 @@ class Alignment:
         return True
 
     def __str__(self) -> str:
-        from hardalign.plot import draw_text
-
-        return draw_text(self)
+        """A heat map for the terminal; ``⊢`` and ``⊣`` are begin and end."""
+        columns = ("⊢", *self.tags, *self.source, "⊣")
+        return draw_text((*self.target, "⊣"), columns, self.weights)

@@ -17,17 +17,16 @@ class _Settings:
 
     @classmethod
     def from_dict(cls, values: object) -> Self:
-        """Rebuild settings that ``to_dict`` made.
+        """Rebuild settings that ``to_dict`` made, maybe of an earlier version with fewer of them.
 
         Raises:
-            HardalignError: if a setting is missing or unknown.
+            HardalignError: if a setting is unknown or there are none at all.
         """
         known = {field.name for field in fields(cls)}  # type: ignore[arg-type]
-        if not isinstance(values, dict) or set(values) != known:
-            found = ", ".join(sorted(map(str, values))) if isinstance(values, dict) else values
-            raise HardalignError(
-                f"settings of {cls.__name__} should be {', '.join(sorted(known))}; found {found}"
-            )
+        if not isinstance(values, dict):
+            raise HardalignError(f"settings of {cls.__name__} are missing; found {values!r}")
+        if unknown := sorted(set(values) - known):
+            raise HardalignError(f"unknown settings of {cls.__name__}: {', '.join(unknown)}")
         return cls(**values)
 
 
@@ -46,11 +45,15 @@ class ModelConfig(_Settings):
     """d_h, the width of the decoder LSTM."""
     decoder_layers: int = 1
     dropout: float = 0.2
+    samples: int = 2
+    """Positions drawn at each step, where training draws any."""
 
 
 SIZES = {
     "small": ModelConfig(),
-    "large": ModelConfig(embedding=200, encoder=400, encoder_layers=2, decoder=400, dropout=0.4),
+    "large": ModelConfig(
+        embedding=200, encoder=400, encoder_layers=2, decoder=400, dropout=0.4, samples=4
+    ),
 }
 """The two columns of the paper's hyperparameter table."""
 

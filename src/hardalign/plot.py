@@ -1,29 +1,31 @@
-"""Alignments as pictures."""
+"""Alignments as pictures: weights of rows (target symbols) over columns (source symbols)."""
 
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import NDArray
 from rich.cells import cell_len
-
-from hardalign.alignment import Alignment
 
 SHADES = " ░▒▓█"
 
 
-def draw_text(alignment: Alignment) -> str:
-    """A heat map for the terminal: a row per target symbol, a column per source symbol.
+def draw_text(rows: Sequence[str], columns: Sequence[str], weights: NDArray[np.float64]) -> str:
+    """A heat map for the terminal: the darker a cell, the larger its weight.
 
-    The darker a cell, the more probably its row's symbol came from its column's. ``⊢`` and ``⊣``
-    are begin and end.
+    Args:
+        rows: Labels of the target symbols.
+        columns: Labels of the source symbols.
+        weights: [rows, columns] from 0 to 1.
     """
-    columns = [label(text) for text in ("⊢", *alignment.tags, *alignment.source, "⊣")]
-    rows = [label(text) for text in (*alignment.target, "⊣")]
+    rows, columns = [label(text) for text in rows], [label(text) for text in columns]
     widths = [max(2, cell_len(text)) for text in columns]
     margin = max(cell_len(text) for text in rows)
     lines = [" " * margin + " " + " ".join(map(_pad, columns, widths))]
-    for text, weights in zip(rows, alignment.weights, strict=True):
-        cells = (_shade(weight) * width for weight, width in zip(weights, widths, strict=True))
+    for text, row in zip(rows, weights, strict=True):
+        cells = (_shade(weight) * width for weight, width in zip(row, widths, strict=True))
         lines.append(_pad(text, margin) + " " + " ".join(cells))
     return "\n".join(line.rstrip() for line in lines)
 

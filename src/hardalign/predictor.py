@@ -17,7 +17,7 @@ from hardalign.data.example import Example, Symbols
 from hardalign.data.vocabulary import UNKNOWN, UnknownSymbols
 from hardalign.errors import HardalignError
 from hardalign.inference import alignments, log_likelihoods, predictions
-from hardalign.models.systems import SYSTEMS
+from hardalign.models.systems import find_system
 from hardalign.models.transducer import Transducer
 from hardalign.storage import Description, load_model
 
@@ -110,7 +110,7 @@ class Predictor:
                 f"{target!r} cannot be aligned: the model has never seen {unknown[0]!r} in a target"
             )
         weights = alignments(self.model, encode_pairs([pair], vocabulary))[0]
-        kind = SYSTEMS[self.description.model.system].alignment
+        kind = find_system(self.description.model.system).alignment
         return Alignment(pair.source, pair.targets[0], pair.tags, weights, kind)
 
     def _pair(self, source: str, target: str) -> Example:

@@ -52,7 +52,7 @@ def greedy(model: Transducer, batch: Batch) -> list[Hypothesis]:
         best, choice = step.log_probs.max(-1)
         scores[rows] += best
         chosen[rows, position] = choice
-        looked[rows, position] = step.alignment
+        looked[rows, position] = step.alignment.float()
         ended[rows] = choice == 0
         live = ((choice != 0) & (position + 1 < limits[rows])).nonzero().squeeze(1)
         if not len(live):

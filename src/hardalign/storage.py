@@ -160,7 +160,9 @@ def write_tensors(path: Path, tensors: dict[str, Tensor], notes: dict[str, Any])
     """Write tensors with some notes beside them, and a checksum of it all."""
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     text = json.dumps(notes, ensure_ascii=False)
-    metadata = {"notes": text, "sha256": _checksum(tensors, text)}
+    # One entry only: safetensors does not keep the order of several, and equal models should be
+    # equal files.
+    metadata = {"hardalign": json.dumps({"notes": text, "sha256": _checksum(tensors, text)})}
     write_bytes(path, safetensors.torch.save(tensors, metadata))
 
 
@@ -174,7 +176,7 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         raise HardalignError(f"{path}: no such file; the model folder is incomplete")
     try:
         with safetensors.safe_open(path, "pt") as file:
-            metadata = file.metadata() or {}
+            metadata = json.loads((file.metadata() or {}).get("hardalign", "{}"))
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (OSError, safetensors.SafetensorError) as error:
         raise HardalignError(f"{path}: damaged: {error}") from error

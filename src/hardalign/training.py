@@ -7,6 +7,7 @@ import random
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, cast
 
@@ -127,7 +128,10 @@ def train(job: Job, machine: Machine, reporter: Reporter) -> Progress:
         strategy=strategy,
         precision=machine.precision,  # type: ignore[arg-type]
     )
-    progress: Progress = fabric.launch(_run, job, reporter)  # type: ignore[arg-type]
+    if fabric.device.type == "cpu" and machine.precision.endswith("mixed"):
+        raise HardalignError(f"--precision {machine.precision} needs a GPU; choose 32-true")
+    # Bound beforehand, because lightning-fabric looks into arguments and refuses frozen ones.
+    progress: Progress = fabric.launch(partial(_run, job=job, reporter=reporter))
     return progress
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hardalign.cli.options import Model
-from hardalign.models.systems import SYSTEMS
+from hardalign.models.systems import find_system
 
 
 def info(model: Model) -> None:
@@ -21,7 +21,7 @@ def info(model: Model) -> None:
     transducer, description = load_model(Path(model))
     _, notes = read_tensors(Path(model) / WEIGHTS)
     sizes, vocabulary = description.model, description.vocabulary
-    system = SYSTEMS[sizes.system]
+    system = find_system(sizes.system)
     rows = {
         "system": f"{sizes.system} ({system.paper} in the paper): {system.summary}",
         "parameters": f"{sum(parameter.numel() for parameter in transducer.parameters()):,}",

@@ -32,5 +32,6 @@ def plot(
     predictor = load(model)
     if target is None:
         target = predictor(source).text
+    alignment = predictor.align(source, target)
     print(f"{source} → {target}")
-    print(predictor.align(source, target))
+    print(alignment)

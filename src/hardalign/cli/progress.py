@@ -43,7 +43,7 @@ class TrainingProgress:
         self._bar.start()
         self._console.print(HEADER)
         for row in standing.history:
-            self._console.print(_line(row))
+            self._console.print(_line(row), soft_wrap=True)
         self._started = time.perf_counter()
 
     def advance(self, pairs: int, total: int) -> None:
@@ -61,7 +61,7 @@ class TrainingProgress:
 
     def epoch(self, row: dict[str, Any]) -> None:
         """Print a complete epoch."""
-        self._console.print(_line(row))
+        self._console.print(_line(row), soft_wrap=True)
         self._bar.update(self._task, completed=0, epoch=row["epoch"] + 1)
         self._started = time.perf_counter()
 

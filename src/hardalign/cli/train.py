@@ -11,7 +11,7 @@ import tyro
 from hardalign.cli.console import note
 from hardalign.cli.options import FileOptions, Number, Text
 from hardalign.config import SIZES, TrainingConfig
-from hardalign.models.systems import SYSTEMS
+from hardalign.models.systems import SYSTEMS, find_system
 
 _SYSTEMS = "; ".join(f"{name}: {system.summary}" for name, system in SYSTEMS.items())
 
@@ -27,7 +27,7 @@ def train(
     files: FileOptions = FileOptions(),  # noqa: B008 - frozen
     allow_empty: bool = False,
     system: Annotated[
-        str, tyro.conf.arg(metavar="{hard,soft}", help=f"What to train. {_SYSTEMS}.")
+        str, tyro.conf.arg(metavar=f"{{{','.join(SYSTEMS)}}}", help=f"What to train. {_SYSTEMS}.")
     ] = "hard",
     size: Literal["small", "large"] = "small",
     seed: int = 0,
@@ -81,6 +81,7 @@ def train(
     from hardalign.training import Job, Machine
     from hardalign.training import train as run
 
+    find_system(system)  # a misspelled name should not wait for the data
     if clip is None and size == "large":
         clip = 5.0
     data = read_data(train, dev, corpus, files, allow_empty, words, not strip_stress, seed)

@@ -25,7 +25,7 @@ class Encoded:
     """Letters, end; empty where the target is to be predicted."""
 
 
-@dataclass(frozen=True)
+@dataclass  # not frozen: lightning-fabric could not convert its precision
 class Batch:
     """Padded tensors of some pairs. Nothing a model computes may depend on the padding."""
 

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from hardalign.config import ModelConfig
 from hardalign.data.vocabulary import Vocabulary
-from hardalign.errors import HardalignError
+from hardalign.models.actions import Oracle
 from hardalign.models.attention import Attention
 from hardalign.models.decoder import Decoder
 from hardalign.models.encoder import Encoder
+from hardalign.models.fed import FedTransducer
+from hardalign.models.feeding import Concatenated, FedDecoder, HardFeedHead, Merged, SoftFeedHead
 from hardalign.models.hard import HardHead
+from hardalign.models.monotonic import MonotonicTransducer
+from hardalign.models.pointer import PointerDecoder, TagFeatures
+from hardalign.models.sampled import SampledPaths, SampledPositions
+from hardalign.models.sizes import full_joint, merged_joint, pointer_decoder
 from hardalign.models.soft import SoftHead
-from hardalign.models.systems import SYSTEMS
+from hardalign.models.systems import System, find_system
 from hardalign.models.transducer import Transducer
 from hardalign.models.unfed import UnfedTransducer
 
 HEADS: dict[str, type[HardHead] | type[SoftHead]] = {"hard": HardHead, "soft": SoftHead}
+FED_HEADS: dict[str, type[HardFeedHead] | type[SoftFeedHead]] = {
+    "hard": HardFeedHead,
+    "soft": SoftFeedHead,
+}
 
 
 def build_model(config: ModelConfig, vocabulary: Vocabulary) -> Transducer:
@@ -23,24 +35,65 @@ def build_model(config: ModelConfig, vocabulary: Vocabulary) -> Transducer:
     Raises:
         HardalignError: If there is no system of that name.
     """
-    system = SYSTEMS.get(config.system)
-    if system is None:
-        known = ", ".join(SYSTEMS)
-        raise HardalignError(f"no system is called {config.system!r}; there are {known}")
-    encoder = Encoder(
-        len(vocabulary.source),
-        config.embedding,
-        config.encoder,
-        config.encoder_layers,
-        config.dropout,
-    )
+    system = find_system(config.system)
+    return BUILDERS[system.feeding](system, config, vocabulary)
+
+
+def _unfed(system: System, config: ModelConfig, vocabulary: Vocabulary) -> Transducer:
+    symbols = len(vocabulary.target)
+    encoder = _encoder(config, len(vocabulary.source))
     decoder = Decoder(
-        len(vocabulary.target),
+        symbols, config.embedding, config.decoder, config.decoder_layers, config.dropout
+    )
+    attention = _attention(config, full_joint(config), symbols)
+    objective = SampledPositions(config.samples) if system.training == "reinforce" else None
+    return UnfedTransducer(encoder, decoder, HEADS[system.head](attention), objective)
+
+
+def _fed(system: System, config: ModelConfig, vocabulary: Vocabulary) -> Transducer:
+    symbols = len(vocabulary.target)
+    encoder = _encoder(config, len(vocabulary.source))
+    feeding: Merged | Concatenated
+    if system.feeding == "merged":
+        feeding = Merged(config.embedding, merged_joint(config, symbols))
+    else:
+        feeding = Concatenated(config.embedding, full_joint(config))
+    decoder = FedDecoder(
+        symbols, config.embedding, feeding, config.decoder, config.decoder_layers, config.dropout
+    )
+    attention = _attention(config, feeding.joint, symbols)
+    objective = SampledPaths(config.samples) if system.training == "reinforce" else None
+    return FedTransducer(encoder, decoder, FED_HEADS[system.head](attention), objective)
+
+
+def _pointed(system: System, config: ModelConfig, vocabulary: Vocabulary) -> Transducer:  # noqa: ARG001
+    actions, tags = len(vocabulary.target) + 1, len(vocabulary.source.tags)
+    features = TagFeatures(tags, config.embedding, config.dropout) if tags else None
+    decoder = PointerDecoder(
+        actions,
         config.embedding,
-        config.decoder,
+        2 * config.encoder + (config.embedding if tags else 0),
+        pointer_decoder(config, actions, tags),
         config.decoder_layers,
         config.dropout,
     )
-    encoded = 2 * config.encoder
-    attention = Attention(encoded, config.decoder, config.decoder + encoded, len(vocabulary.target))
-    return UnfedTransducer(encoder, decoder, HEADS[system.head](attention))
+    oracle = Oracle(len(vocabulary.source.letters), len(vocabulary.target.letters))
+    encoder = _encoder(config, len(vocabulary.source))
+    return MonotonicTransducer(encoder, decoder, oracle, features)
+
+
+def _encoder(config: ModelConfig, symbols: int) -> Encoder:
+    return Encoder(symbols, config.embedding, config.encoder, config.encoder_layers, config.dropout)
+
+
+def _attention(config: ModelConfig, joint: int, symbols: int) -> Attention:
+    return Attention(2 * config.encoder, config.decoder, joint, symbols)
+
+
+BUILDERS: dict[str | None, Callable[[System, ModelConfig, Vocabulary], Transducer]] = {
+    None: _unfed,
+    "merged": _fed,
+    "concatenated": _fed,
+    "pointed": _pointed,
+}
+"""What to compose, by how the decoder is told what attention saw."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from hardalign.errors import HardalignError
+
 
 @dataclass(frozen=True)
 class System:
@@ -15,20 +17,81 @@ class System:
 
     paper: str
     """Its name in the paper."""
-    head: Literal["hard", "soft"]
-    """Where the alignment weights α go: outside the softmax (hard) or inside it (soft)."""
+    head: Literal["hard", "soft", "pointer"]
+    """Where the alignment weights α go: outside the softmax (hard) or inside it (soft); a pointer
+    has none, it is at one position at a time."""
     summary: str
     alignment: Literal["posterior", "attention", "path"] = "posterior"
     """What its alignments are: p(a_i = j | x, y), mere weights, or one path."""
     score: Literal["exact", "decoding rule", "best path"] = "exact"
     """What its log-likelihood is: of the string, of the string under the rule by which this system
     decodes, or of one path that spells the string (a lower bound)."""
+    feeding: Literal["merged", "concatenated", "pointed"] | None = None
+    """How the decoder is told what attention saw: by a linear map of no extra parameters in total,
+    by a wider LSTM, by the encoder state that is pointed at, or not at all."""
+    training: Literal["exact", "reinforce", "oracle"] = "exact"
+    """By likelihood, on sampled alignments, or on the best alignments of a character aligner."""
 
 
 SYSTEMS = {
-    "hard": System("4", "hard", "exact hard attention: every alignment is summed over"),
+    "hard": System(
+        paper="4",
+        head="hard",
+        summary="exact hard attention: every alignment is summed over",
+    ),
     "soft": System(
-        "3", "soft", "soft attention: each symbol comes from a mix of source states", "attention"
+        paper="3",
+        head="soft",
+        alignment="attention",
+        summary="soft attention: each symbol comes from a mix of source states",
+    ),
+    "soft-feed": System(
+        paper="1",
+        head="soft",
+        feeding="merged",
+        alignment="attention",
+        summary="soft attention with input feeding, no larger than soft",
+    ),
+    "soft-feed-large": System(
+        paper="U",
+        head="soft",
+        feeding="concatenated",
+        alignment="attention",
+        summary="soft attention with input feeding, with more parameters",
+    ),
+    "hard-feed": System(
+        paper="2",
+        head="hard",
+        feeding="merged",
+        training="reinforce",
+        score="decoding rule",
+        summary="hard attention with input feeding, trained by REINFORCE",
+    ),
+    "hard-sampled": System(
+        paper="R",
+        head="hard",
+        training="reinforce",
+        summary="hard attention trained by REINFORCE, predicting like hard",
+    ),
+    "monotonic": System(
+        paper="M",
+        head="pointer",
+        feeding="pointed",
+        training="oracle",
+        alignment="path",
+        score="best path",
+        summary="a pointer that only moves right, trained on a character aligner's paths",
     ),
 }
 """Every system by the name its users type."""
+
+
+def find_system(name: str) -> System:
+    """The row of a system.
+
+    Raises:
+        HardalignError: If there is none of that name.
+    """
+    if name not in SYSTEMS:
+        raise HardalignError(f"no system is called {name!r}; there are {', '.join(SYSTEMS)}")
+    return SYSTEMS[name]

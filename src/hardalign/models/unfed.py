@@ -15,6 +15,7 @@ from hardalign.models.decoder import Decoder, Hidden
 from hardalign.models.encoder import Encoder
 from hardalign.models.hard import HardHead
 from hardalign.models.rows import Rows
+from hardalign.models.sampled import SampledPositions
 from hardalign.models.soft import SoftHead
 from hardalign.models.transducer import Step, Transducer
 
@@ -28,17 +29,34 @@ class UnfedState(Rows):
 
 
 class UnfedTransducer(Transducer):
-    """Encoder, decoder and a head that decides where the weights α go."""
+    """Encoder, decoder and a head that decides where the weights α go.
 
-    def __init__(self, encoder: Encoder, decoder: Decoder, head: HardHead | SoftHead) -> None:
+    Trained by exact likelihood unless it is given another objective.
+    """
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        decoder: Decoder,
+        head: HardHead | SoftHead,
+        objective: SampledPositions | None = None,
+    ) -> None:
         super().__init__()
         self.encoder = encoder
         self.decoder = decoder
         self.head = head
+        self.objective = objective
 
     def log_likelihood(self, batch: Batch) -> Tensor:
         """[B] log p(y | x) in nats, exact."""
         return self.head.log_likelihood(*self._read(batch)).sum(-1)
+
+    def loss(self, batch: Batch) -> Tensor:
+        """[B] minus the log-likelihood, or what the objective makes of the pairs."""
+        if self.objective is None:
+            return super().loss(batch)
+        losses: Tensor = self.objective(self.head.attention, *self._read(batch))
+        return losses
 
     def align(self, batch: Batch) -> Tensor:
         """[B, I, J] posterior (hard) or attention weights (soft) of given pairs."""

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from cli.conftest import PAIRS, Command, complains
+from hardalign.files import sha256
+
+
+def test_prints_metrics_and_signature(command: Command, model: Path, pairs: Path) -> None:
+    result = command("evaluate", model, pairs)
+    assert result.code == 0
+    lines = result.out.splitlines()
+    assert lines[0].split() == ["n", "6"]
+    for part in (str(pairs), sha256(PAIRS.encode())[:12], "6 examples", "hard", "hardalign 0."):
+        assert part in lines[-1]
+
+
+def test_json_agrees_with_the_table(command: Command, model: Path, pairs: Path) -> None:
+    figures = json.loads(command("evaluate", model, pairs, "--json").out)
+    assert {"n", "acc", "wer", "per", "per_corpus", "mfs", "mld", "signature"} == set(figures)
+    assert figures["acc"] + figures["wer"] == 100
+    table = command("evaluate", model, pairs).out
+    assert f"{figures['mld']:.4f}" in table
+
+
+def test_several_references_are_one_item(command: Command, model: Path, tmp_path: Path) -> None:
+    predicted = command("predict", model, stdin=b"ab\n").out.rstrip("\n").split("\t")[1]
+    several = tmp_path / "several.tsv"
+    several.write_text(f"ab\t{predicted}\nab\tCCC\n")
+    figures = json.loads(command("evaluate", model, several, "--json", "--allow-empty").out)
+    assert (figures["n"], figures["acc"]) == (1, 100)
+
+
+def test_needs_targets(command: Command, model: Path, tmp_path: Path) -> None:
+    complains(command("evaluate", model), "give a file")
+    sources = tmp_path / "sources.txt"
+    sources.write_text("ab\n")
+    complains(command("evaluate", model, sources), sources, "line 1", "found 1")

@@ -1,0 +1,223 @@
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cli.conftest import PAIRS, Command, complains
+from hardalign.models.systems import SYSTEMS
+from hardalign.storage import CHECKPOINT, CONFIG, METRICS, VOCABULARY, WEIGHTS
+
+FILES = {WEIGHTS, CONFIG, VOCABULARY, METRICS, CHECKPOINT}
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_trains_resumes_and_predicts(
+    system: str, command: Command, pairs: Path, tmp_path: Path
+) -> None:
+    options = ("train", pairs, "--dev", pairs, "--system", system, "--batch-size", 2)
+    once = command(*options, "--out", tmp_path / "once", "--epochs", 3)
+    assert once.code == 0, once.err
+    assert {path.name for path in (tmp_path / "once").iterdir()} == FILES
+    rows = [json.loads(line) for line in (tmp_path / "once" / METRICS).read_text().splitlines()]
+    assert [row["epoch"] for row in rows] == [1, 2, 3]
+    assert all(row["dev_log_likelihood"] < 0 < row["loss"] for row in rows)
+    # Stopped after two epochs and gone on, it ends with the very same weights.
+    command(*options, "--out", tmp_path / "twice", "--epochs", 2)
+    twice = command(*options, "--out", tmp_path / "twice", "--epochs", 3, "--resume")
+    assert twice.code == 0, twice.err
+    for name in (WEIGHTS, VOCABULARY):
+        assert (tmp_path / "once" / name).read_bytes() == (tmp_path / "twice" / name).read_bytes()
+    predicted = command("predict", tmp_path / "once", pairs, "--scores")
+    assert predicted.code == 0, predicted.err
+    sources = [line.split("\t")[0] for line in PAIRS.splitlines()]
+    assert [line.split("\t")[0] for line in predicted.out.splitlines()] == sources
+    assert all(float(line.split("\t")[2]) <= 0 for line in predicted.out.splitlines())
+
+
+def test_corpus_needs_no_file(command: Command, tmp_path: Path) -> None:
+    out = tmp_path / "model"
+    result = command("train", "--corpus", "toy:copy", "--words", 60, "--epochs", 1, "--out", out)
+    assert result.code == 0, result.err
+    assert "weights of epoch 1 of 1" in result.err
+    evaluated = command("evaluate", out, "--json")
+    assert json.loads(evaluated.out)["n"] == 5
+
+
+def test_untrained_model(model: Path, command: Command) -> None:
+    assert {WEIGHTS, CONFIG, VOCABULARY} <= {path.name for path in model.iterdir()}
+    assert "of epoch 0" in command("info", model).out
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", ["empty"]),
+        (b"\n  \n\n", ["3 lines are blank"]),
+        (b"ab\tAB\nba\n", ["line 2", "expected 2", "found 1", "--format"]),
+        (b"ab\tAB\nba\tBA\tN\n", ["line 2", "found 3"]),
+        (b"ab\tAB\nb\xff\tBA\n", ["line 2", "UTF-8"]),
+        (b"ab\tAB\n\tBA\n", ["line 2", "column 1", "source is empty"]),
+        (b"ab\tAB\nba\t\n", ["line 2", "column 2", "target is empty", "--allow-empty"]),
+        (b"ab\tAB\n" + b"a" * 10_000 + b"\tB\n", ["line 2", "10000 symbols", "--max-length"]),
+    ],
+)
+@pytest.mark.parametrize("part", ["train", "dev"])
+def test_bad_lines(
+    content: bytes, words: list[str], part: str, command: Command, pairs: Path, tmp_path: Path
+) -> None:
+    bad = tmp_path / "bad.tsv"
+    bad.write_bytes(content)
+    train, dev = (bad, pairs) if part == "train" else (pairs, bad)
+    result = command("train", train, "--dev", dev, "--out", tmp_path / "model")
+    complains(result, bad, *words)
+    assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("<TransliterationCorpus><Name><SourceName>a</SourceName>", "XML"),
+        ('<!DOCTYPE a [<!ENTITY b "boom">]><a><Name>&b;</Name></a>', "entit"),
+        ('<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/passwd">]><a>&b;</a>', "entit"),
+    ],
+)
+def test_bad_xml(text: str, word: str, command: Command, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.xml"
+    bad.write_text(text)
+    result = command("train", bad, "--dev", bad, "--format", "news", "--out", tmp_path / "m")
+    complains(result, bad, word)
+
+
+def test_development_in_another_format(command: Command, pairs: Path, tmp_path: Path) -> None:
+    dev = tmp_path / "dev.tsv"
+    dev.write_text("x y z\tX Y Z\n")
+    result = command("train", pairs, "--dev", dev, "--out", tmp_path / "m")
+    complains(result, dev, "line 1", "same format", "'x'")
+
+
+def test_crlf_bom_and_gzip(command: Command, pairs: Path, tmp_path: Path) -> None:
+    odd = tmp_path / "odd.tsv.gz"
+    text = "\ufeff" + PAIRS.replace("\n", "\r\n")
+    odd.write_bytes(gzip.compress(text.encode()))
+    for name, file in (("plain", pairs), ("odd", odd)):
+        result = command("train", file, "--dev", pairs, "--out", tmp_path / name, "--epochs", 1)
+        assert result.code == 0, result.err
+    plain, other = (tmp_path / name / WEIGHTS for name in ("plain", "odd"))
+    assert plain.read_bytes() == other.read_bytes()
+
+
+def test_allow_empty(command: Command, pairs: Path, tmp_path: Path) -> None:
+    empty = tmp_path / "empty.tsv"
+    empty.write_text(PAIRS + "a\t\n")
+    options = ("--epochs", 1, "--allow-empty", "--out", tmp_path / "m")
+    assert command("train", empty, "--dev", pairs, *options).code == 0
+
+
+def test_taken_folder(command: Command, model: Path, pairs: Path) -> None:
+    before = (model / WEIGHTS).read_bytes()
+    options = ("train", pairs, "--dev", pairs, "--out", model, "--epochs", 0, "--seed", 1)
+    complains(command(*options), model, "--resume", "--overwrite")
+    assert (model / WEIGHTS).read_bytes() == before
+    (model / "mine.txt").write_text("keep me")
+    assert command(*options, "--overwrite").code == 0
+    assert (model / WEIGHTS).read_bytes() != before
+    assert (model / "mine.txt").read_text() == "keep me"
+
+
+def test_resume_needs_the_same_run(command: Command, pairs: Path, tmp_path: Path) -> None:
+    options = ("train", pairs, "--dev", pairs, "--out", tmp_path / "m", "--epochs", 1)
+    assert command(*options).code == 0
+    result = command(*options, "--resume", "--batch-size", 3)
+    complains(result, "cannot resume", "batch_size 20, now 3")
+    with pairs.open("a") as file:
+        file.write("cc\tCC\n")
+    complains(command(*options, "--resume"), "cannot resume", "data")
+
+
+def test_folder_that_cannot_be_made(command: Command, pairs: Path) -> None:
+    options = ("train", pairs, "--dev", pairs, "--out")
+    complains(command(*options, pairs), "is a file")
+    complains(command(*options, "/proc/nowhere/model"), "/proc/nowhere", "cannot be written")
+
+
+def test_files_or_corpus(command: Command, pairs: Path, tmp_path: Path) -> None:
+    complains(command("train", pairs, "--out", tmp_path / "m"), "--dev")
+    both = ("train", pairs, "--corpus", "toy:copy", "--out", tmp_path / "m")
+    complains(command(*both), "not both")
+    complains(command("train", "--corpus", "toy:no", "--out", tmp_path / "m"), "toy:no", "toy:copy")
+    complains(command("train", tmp_path / "none", "--dev", pairs, "--out", "m"), "no such file")
+
+
+def test_unknown_system(command: Command, pairs: Path, tmp_path: Path) -> None:
+    options = ("train", pairs, "--dev", pairs, "--out", tmp_path / "m", "--system", "hrad")
+    complains(command(*options), "'hrad'", "hard-sampled")
+    assert not (tmp_path / "m").exists()
+
+
+def test_unseen_development_targets_are_counted(
+    command: Command, pairs: Path, tmp_path: Path
+) -> None:
+    dev = tmp_path / "dev.tsv"
+    dev.write_text(PAIRS + "ab\tAZ\n")
+    result = command("train", pairs, "--dev", dev, "--out", tmp_path / "m", "--epochs", 1)
+    assert result.code == 0
+    assert "1 development target" in result.err
+
+
+def start(arguments: list[str], log: Path) -> subprocess.Popen[bytes]:
+    code = "from hardalign.cli.main import main; main()"
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    with log.open("wb") as file:
+        return subprocess.Popen(
+            [sys.executable, "-c", code, *arguments], stderr=file, env=environment
+        )
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_killed_and_resumed(how: signal.Signals, tmp_path: Path) -> None:
+    """A run stopped in the middle of an epoch ends like one that was left alone."""
+    options = ["train", "--corpus", "toy:copy", "--words", "200", "--epochs", "4", "--out"]
+    killed, calm = tmp_path / "killed", tmp_path / "calm"
+    process = start([*options, str(killed)], tmp_path / "log")
+    deadline = time.monotonic() + 120
+    while not (killed / CHECKPOINT).exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(how)
+    assert process.wait(60) != 0
+    assert b"Traceback" not in (tmp_path / "log").read_bytes()
+    assert not list(killed.glob(".*")) or how == signal.SIGKILL
+    for folder in (killed, calm):
+        resumed = start([*options, str(folder), "--resume"], tmp_path / "log")
+        assert resumed.wait(120) == 0, (tmp_path / "log").read_text()
+    for name in (WEIGHTS, VOCABULARY, CONFIG):
+        assert (killed / name).read_bytes() == (calm / name).read_bytes()
+    epochs = [json.loads(line)["epoch"] for line in (killed / METRICS).read_text().splitlines()]
+    assert epochs == [1, 2, 3, 4]
+
+
+def test_disk_full_leaves_the_old_checkpoint(command: Command, pairs: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "m"
+    options = ("train", pairs, "--dev", pairs, "--out", folder)
+    assert command(*options, "--epochs", 1).code == 0
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))  # no file may grow beyond 4 KB
+    try:
+        result = command(*options, "--epochs", 2, "--resume")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert result.code == 2
+    assert "cannot be written" in result.err
+    assert "Traceback" not in result.err
+    for name in (WEIGHTS, CHECKPOINT):
+        assert (folder / name).read_bytes() == before[name]
+    assert not list(folder.glob(".*"))

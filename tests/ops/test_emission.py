@@ -1,0 +1,257 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from hardalign.ops import emission
+from hardalign.ops.emission import Cells, emission_log_prob, emission_log_probs
+
+PRECISION = {torch.float32: 1e-6, torch.float64: 1e-12}
+dtypes = pytest.mark.parametrize("dtype", PRECISION)
+
+
+@dataclass
+class Case:
+    """Random arguments of the operation."""
+
+    layer: list[Tensor]  # query [N, D], key [M, D], weight [V, D], bias [V]
+    cells: Cells
+    target: Tensor
+
+    def log_prob(self, tolerance: float = 0.0) -> Tensor:
+        return emission_log_prob(*self.layer, self.cells, self.target, tolerance)
+
+    def plain(self) -> Tensor:
+        return plain_log_probs(*self.layer, self.cells).gather(1, self.target[:, None]).squeeze(1)
+
+    def gradients(self, output: Tensor, outer: Tensor) -> list[Tensor]:
+        return list(torch.autograd.grad(output, self.layer, outer))
+
+
+def plain_log_probs(
+    query: Tensor, key: Tensor, weight: Tensor, bias: Tensor, cells: Cells
+) -> Tensor:
+    activation = (query[cells.query] + key[cells.key]).tanh()
+    return (activation @ weight.t() + bias).log_softmax(-1)
+
+
+def random_case(
+    cells: int,
+    *,
+    queries: int = 3,
+    keys: int = 4,
+    width: int = 5,
+    symbols: int = 6,
+    dtype: torch.dtype = torch.float64,
+    seed: int = 0,
+) -> Case:
+    """A case in which a row may occur in several cells, as one row does in a mixture."""
+    generator = torch.Generator().manual_seed(seed)
+    shapes = [(queries, width), (keys, width), (symbols, width), (symbols,)]
+    layer = [torch.randn(shape, generator=generator, dtype=dtype) for shape in shapes]
+    rows = torch.randint(queries, (cells,), generator=generator)
+    columns = torch.randint(keys, (cells,), generator=generator)
+    target = torch.randint(symbols, (cells,), generator=generator)
+    return Case([tensor.requires_grad_() for tensor in layer], Cells(rows, columns), target)
+
+
+def spread(cells: int) -> Tensor:
+    """Incoming gradients of both signs and many sizes below 1, as posteriors have them."""
+    sign = torch.tensor([-1.0, 0.5], dtype=torch.float64).repeat(cells)[:cells]
+    return sign * torch.logspace(-2, -14, cells, dtype=torch.float64)
+
+
+def test_gradcheck():
+    case = random_case(7)
+    assert torch.autograd.gradcheck(
+        lambda *layer: emission_log_prob(*layer, case.cells, case.target), case.layer
+    )
+
+
+@dtypes
+@given(
+    cells=st.integers(1, 200),
+    queries=st.integers(1, 9),
+    keys=st.integers(1, 9),
+    width=st.integers(1, 9),
+    symbols=st.integers(1, 9),
+    seed=st.integers(0, 10**6),
+)
+def test_equals_the_plain_version(dtype: torch.dtype, cells: int, **sizes: int):
+    case = random_case(cells, dtype=dtype, **sizes)
+    near = {"rtol": PRECISION[dtype], "atol": PRECISION[dtype] * 3}
+    torch.testing.assert_close(case.log_prob(), case.plain(), **near)
+    outer = torch.randn(cells, dtype=dtype) / cells
+    found = case.gradients(case.log_prob(), outer)
+    expected = case.gradients(case.plain(), outer)
+    for gradient, plain in zip(found, expected, strict=True):
+        torch.testing.assert_close(gradient, plain, **near)
+
+
+@dtypes
+def test_all_symbols_equal_the_plain_version(dtype: torch.dtype):
+    case = random_case(50, dtype=dtype)
+    found = emission_log_probs(*case.layer, case.cells)
+    expected = plain_log_probs(*case.layer, case.cells)
+    torch.testing.assert_close(found, expected, rtol=0, atol=3 * PRECISION[dtype])
+
+
+def test_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch):
+    case = random_case(500)
+    outer = spread(500)
+
+    def everything() -> list[Tensor]:
+        log_prob = case.log_prob()
+        log_probs = emission_log_probs(*case.layer, case.cells)
+        return [log_prob, log_probs, *case.gradients(log_prob, outer)]
+
+    whole = everything()
+    chunks = []
+    real = emission._chunks
+    monkeypatch.setattr(emission, "CHUNK_FLOATS", 1)
+    monkeypatch.setattr(emission, "_chunks", lambda *a: chunks.append(list(real(*a))) or chunks[-1])
+    for in_chunks, at_once in zip(everything(), whole, strict=True):
+        torch.testing.assert_close(in_chunks, at_once, rtol=1e-13, atol=1e-13)
+    assert min(map(len, chunks)) > 5  # it was really cut
+
+
+@pytest.mark.parametrize("tolerance", [1e-9, 1e-6, 1e-3])
+def test_the_backward_pass_leaves_out_what_is_within_tolerance(tolerance: float):
+    case = random_case(200, queries=9, keys=9)
+    outer = spread(200)
+    exact = case.gradients(case.plain(), outer)
+    found = case.gradients(case.log_prob(tolerance), outer)
+    dropped = outer.abs() <= tolerance * outer.abs().max()
+    assert dropped.any()
+    kept_only = case.gradients(case.plain(), outer.masked_fill(dropped, 0.0))
+    # A cell's gradient is at most this much larger than what comes in.
+    factor = max(2.0, 2 * float(case.layer[2].detach().abs().max()))
+    bound = factor * float(outer[dropped].abs().sum())
+    for gradient, whole, rest in zip(found, exact, kept_only, strict=True):
+        torch.testing.assert_close(gradient, rest, rtol=0, atol=1e-14)
+        torch.testing.assert_close(gradient, whole, rtol=0, atol=bound)
+
+
+def test_tolerance_changes_no_value():
+    case = random_case(50)
+    assert torch.equal(case.log_prob(0.5), case.log_prob())
+
+
+@pytest.mark.parametrize("tolerance", [0.0, 1e-6])
+def test_no_cells(tolerance: float):
+    case = random_case(0)
+    log_prob = case.log_prob(tolerance)
+    assert log_prob.shape == (0,)
+    assert all(not gradient.any() for gradient in case.gradients(log_prob, torch.zeros(0).double()))
+    assert emission_log_probs(*case.layer, case.cells).shape == (0, 6)
+
+
+SATURATED: list[tuple[float, float]] = [
+    (1e4, 1e4),
+    (1e4, -1e4),
+    (-1e4, -1e4),
+    (1e4, 0.5),
+    (-0.5, -1e4),
+    (80.0, -80.0),
+    (100.0, -50.0),
+    (-400.0, 399.0),
+    (1e4, -9999.0),
+]
+saturated = pytest.mark.parametrize(("query", "key"), SATURATED)
+
+
+def saturated_case(query: float, key: float, dtype: torch.dtype) -> Case:
+    case = random_case(12, queries=1, keys=1, dtype=dtype)
+    with torch.no_grad():
+        case.layer[0].fill_(query)
+        case.layer[1].fill_(key)
+    return case
+
+
+@dtypes
+@saturated
+def test_saturated_inputs_give_finite_values_and_gradients(
+    dtype: torch.dtype, query: float, key: float
+):
+    case = saturated_case(query, key, dtype)
+    log_prob = case.log_prob()
+    values = [log_prob, *case.gradients(log_prob, torch.ones_like(log_prob))]
+    assert all(value.isfinite().all() for value in values)
+    assert emission_log_probs(*case.layer, case.cells).isfinite().all()
+
+
+@dtypes
+@saturated
+def test_saturated_inputs_equal_the_plain_version(dtype: torch.dtype, query: float, key: float):
+    case = saturated_case(query, key, dtype)
+    outer = torch.ones(12, dtype=dtype)
+    near = {"rtol": PRECISION[dtype], "atol": PRECISION[dtype] * 10}
+    torch.testing.assert_close(case.log_prob(), case.plain(), **near)
+    found = case.gradients(case.log_prob(), outer)
+    expected = case.gradients(case.plain(), outer)
+    for gradient, plain in zip(found, expected, strict=True):
+        torch.testing.assert_close(gradient, plain, **near)
+
+
+@pytest.mark.parametrize("half", [torch.bfloat16, torch.float16])
+def test_mixed_precision(half: torch.dtype):
+    """Under mixed precision the halves of S arrive in half precision, W in single."""
+    case = random_case(60, dtype=torch.float32)
+    exact = case.plain()
+    expected = case.gradients(exact, torch.ones(60))
+    mixed = Case(
+        [tensor.detach().to(half).requires_grad_() for tensor in case.layer[:2]] + case.layer[2:],
+        case.cells,
+        case.target,
+    )
+    with torch.autocast("cpu", half):
+        log_prob = mixed.log_prob()
+    torch.testing.assert_close(log_prob.float(), exact, rtol=0.05, atol=0.05)
+    for gradient, plain in zip(
+        mixed.gradients(log_prob, torch.ones_like(log_prob)), expected, strict=True
+    ):
+        torch.testing.assert_close(gradient.float(), plain, rtol=0.1, atol=0.3)
+
+
+class LargestTensor(TorchDispatchMode):
+    """Remembers the most numbers that any tensor computed inside has held."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.numbers = 0
+
+    def __torch_dispatch__(
+        self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        out = func(*args, **(kwargs or {}))
+        for tensor in out if isinstance(out, (tuple, list)) else [out]:
+            if isinstance(tensor, Tensor):
+                self.numbers = max(self.numbers, tensor.numel())
+        return out
+
+
+def test_memory_is_bounded_by_the_chunk(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(emission, "CHUNK_FLOATS", 8192)
+    cells, width, symbols = 5000, 10, 50
+    case = random_case(cells, queries=70, keys=70, width=width, symbols=symbols)
+    kept = 0
+
+    def note(tensor: Tensor) -> Tensor:
+        nonlocal kept
+        kept += tensor.numel()
+        return tensor
+
+    with LargestTensor() as largest, torch.autograd.graph.saved_tensors_hooks(note, lambda t: t):
+        log_prob = case.log_prob()
+        case.gradients(log_prob, torch.ones_like(log_prob))
+    assert largest.numbers <= 8192
+    arguments = sum(tensor.numel() for tensor in case.layer)
+    assert kept <= arguments + 3 * cells  # and the three index lists

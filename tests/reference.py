@@ -1,0 +1,291 @@
+"""The paper's equations as plain loops over positions, in float64: the oracle of the tests.
+
+One word at a time, one position at a time, nothing split, masked, chunked, pruned or kept in log
+space, and no call into the package: only the names of a model's parameters are shared with it.
+Autograd goes through everything, so gradients can be compared as well.
+
+Strings are lists of numbers as the model reads them: a source is begin, tags, letters, end; a
+target is letters, end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import count, product
+
+import torch
+from torch import Tensor, nn
+
+Parameters = Mapping[str, Tensor]
+
+BEGIN, END = 1, 3
+"""Reserved numbers. Classes of the output softmax start at END: below it nothing can be said."""
+
+
+def parameters(model: nn.Module) -> dict[str, Tensor]:
+    """A model's parameters by name, in float64, with autograd's way back to the model."""
+    return {name: value.double() for name, value in model.named_parameters()}
+
+
+# Section 4.1 and 4.3: recurrent networks
+
+
+def lstm_cell(
+    p: Parameters, name: str, layer: int, x: Tensor, h: Tensor, c: Tensor
+) -> tuple[Tensor, Tensor]:
+    """One step of an LSTM with two bias vectors; gates in the order input, forget, cell, output."""
+    w_x, w_h = p[f"{name}.weight_ih_l{layer}"], p[f"{name}.weight_hh_l{layer}"]
+    b_x, b_h = p[f"{name}.bias_ih_l{layer}"], p[f"{name}.bias_hh_l{layer}"]
+    i, f, g, o = (w_x @ x + b_x + w_h @ h + b_h).chunk(4)
+    c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+    return o.sigmoid() * c.tanh(), c
+
+
+def lstm(p: Parameters, name: str, layer: int, inputs: Sequence[Tensor]) -> list[Tensor]:
+    """States after each input, from a zero state."""
+    h = c = torch.zeros(p[f"{name}.weight_hh_l{layer}"].shape[1], dtype=torch.float64)
+    states = []
+    for x in inputs:
+        h, c = lstm_cell(p, name, layer, x, h, c)
+        states.append(h)
+    return states
+
+
+def encode(p: Parameters, source: Sequence[int]) -> list[Tensor]:
+    """e_1 … e_|x|: both directions, concatenated."""
+    states = [p["encoder.embedding.weight"][number] for number in source]
+    for layer in _layers(p, "encoder.forwards.{}.weight_ih_l0"):
+        ahead = lstm(p, f"encoder.forwards.{layer}", 0, states)
+        back = lstm(p, f"encoder.backwards.{layer}", 0, states[::-1])[::-1]
+        states = [torch.cat([a, b]) for a, b in zip(ahead, back, strict=True)]
+    return states
+
+
+def decode(p: Parameters, target: Sequence[int]) -> list[Tensor]:
+    """h_1 … h_|y|: h_i has read begin and y_<i."""
+    previous = [BEGIN, *target[:-1]]
+    states = [p["decoder.embedding.weight"][number] for number in previous]
+    for layer in _layers(p, "decoder.lstm.weight_ih_l{}"):
+        states = lstm(p, "decoder.lstm", layer, states)
+    return states
+
+
+def _layers(p: Parameters, name: str) -> Iterator[int]:
+    for layer in count():
+        if name.format(layer) not in p:
+            return
+        yield layer
+
+
+# Section 4.2: where to look and what to say
+
+
+def attention(p: Parameters, h: Tensor, encoded: Sequence[Tensor]) -> Tensor:
+    """α_1 … α_|x| = softmax over j of h · T e_j (eq. 3)."""
+    weight, bias = p["head.attention.score.weight"], p["head.attention.score.bias"]
+    return torch.stack([h @ (weight @ e + bias) for e in encoded]).softmax(0)
+
+
+def emission(p: Parameters, h: Tensor, e: Tensor) -> Tensor:
+    """softmax(W tanh(S (h ⊕ e))) over the end and the letters."""
+    combine, output = "head.attention.combine", "head.attention.output"
+    f = (p[f"{combine}.weight"] @ torch.cat([h, e]) + p[f"{combine}.bias"]).tanh()
+    logits = p[f"{output}.weight"] @ f + p[f"{output}.bias"]
+    return logits[END:].softmax(0)
+
+
+# Sections 3 and 5: α outside the softmax, α inside the softmax
+
+
+def hard_distribution(p: Parameters, h: Tensor, encoded: Sequence[Tensor]) -> Tensor:
+    """p(· | y_<i, x) = Σ_j α_j(i) p(· | j, y_<i, x) (eq. 1d)."""
+    alpha = attention(p, h, encoded)
+    terms = [alpha[j] * emission(p, h, e) for j, e in enumerate(encoded)]
+    return torch.stack(terms).sum(0)
+
+
+def soft_distribution(p: Parameters, h: Tensor, encoded: Sequence[Tensor]) -> Tensor:
+    """p(· | y_<i, x) = p(· | Σ_j α_j(i) e_j, y_<i) (eq. 8)."""
+    alpha = attention(p, h, encoded)
+    context = torch.stack([alpha[j] * e for j, e in enumerate(encoded)]).sum(0)
+    return emission(p, h, context)
+
+
+HEADS: dict[str, Callable[[Parameters, Tensor, Sequence[Tensor]], Tensor]] = {
+    "hard": hard_distribution,
+    "soft": soft_distribution,
+}
+"""The next symbol's distribution by the system's name."""
+
+
+def distributions(
+    p: Parameters, system: str, source: Sequence[int], target: Sequence[int]
+) -> list[Tensor]:
+    """p(· | y_<i, x) for each i, [V] over the end and the letters."""
+    encoded = encode(p, source)
+    return [HEADS[system](p, h, encoded) for h in decode(p, target)]
+
+
+def log_likelihood(
+    p: Parameters, system: str, source: Sequence[int], target: Sequence[int]
+) -> Tensor:
+    """log p(y | x) = Σ_i log p(y_i | y_<i, x)."""
+    steps = zip(distributions(p, system, source, target), target, strict=True)
+    return torch.stack([distribution[number - END].log() for distribution, number in steps]).sum()
+
+
+def alphas(p: Parameters, source: Sequence[int], target: Sequence[int]) -> Tensor:
+    """[I, J] α_j(i)."""
+    encoded = encode(p, source)
+    return torch.stack([attention(p, h, encoded) for h in decode(p, target)])
+
+
+def joint(p: Parameters, source: Sequence[int], target: Sequence[int]) -> Tensor:
+    """[I, J] α_j(i) p(y_i | j, y_<i, x), what a hard alignment link contributes."""
+    encoded = encode(p, source)
+    rows = []
+    for h, number in zip(decode(p, target), target, strict=True):
+        alpha = attention(p, h, encoded)
+        said = [emission(p, h, e)[number - END] for e in encoded]
+        rows.append(alpha * torch.stack(said))
+    return torch.stack(rows)
+
+
+def posterior(p: Parameters, source: Sequence[int], target: Sequence[int]) -> Tensor:
+    """[I, J] p(a_i = j | x, y) by Bayes' rule."""
+    weights = joint(p, source, target)
+    return weights / weights.sum(1, keepdim=True)
+
+
+def alignment(p: Parameters, system: str, source: Sequence[int], target: Sequence[int]) -> Tensor:
+    """[I, J] what the system calls its alignment of a given pair."""
+    return posterior(p, source, target) if system == "hard" else alphas(p, source, target)
+
+
+def alignments(
+    p: Parameters, source: Sequence[int], target: Sequence[int]
+) -> Iterator[tuple[tuple[int, ...], Tensor]]:
+    """Each of the |x|^|y| alignments a with p(y, a | x), for hard attention."""
+    links = [list(row) for row in joint(p, source, target)]
+    for a in product(range(len(source)), repeat=len(target)):
+        probability = torch.ones((), dtype=torch.float64)
+        for i, j in enumerate(a):
+            probability = probability * links[i][j]
+        yield a, probability
+
+
+# Section 5.1: input feeding
+
+Weights = Callable[[int, Tensor], Tensor]
+"""From the step i and α(i) to the weights of the source states that are fed back."""
+
+
+def fed_decode(
+    p: Parameters, encoded: Sequence[Tensor], target: Sequence[int], weights: Weights
+) -> list[Tensor]:
+    """h_1 … h_|y|: h_i has read begin, y_<i and c̄_<i, where c̄_i = f(h_i, c_i) and c̄_0 = 0."""
+    p = _named_as_unfed(p)
+    layers = list(_layers(p, "decoder.lstm.weight_ih_l{}"))
+    zeros = torch.zeros(p["decoder.lstm.weight_hh_l0"].shape[1], dtype=torch.float64)
+    memory = [(zeros, zeros) for _ in layers]
+    fed = torch.zeros(p["head.attention.combine.bias"].shape[0], dtype=torch.float64)
+    states = []
+    for i, number in enumerate([BEGIN, *target[:-1]]):
+        h = torch.cat([p["decoder.embedding.weight"][number], fed])
+        if "decoder.feeding.merge.weight" in p:
+            h = p["decoder.feeding.merge.weight"] @ h + p["decoder.feeding.merge.bias"]
+        for layer in layers:
+            memory[layer] = lstm_cell(p, "decoder.lstm", layer, h, *memory[layer])
+            h = memory[layer][0]
+        mix = weights(i, attention(p, h, encoded))
+        context = torch.stack([mix[j] * e for j, e in enumerate(encoded)]).sum(0)
+        combine = torch.cat([h, context])
+        fed = p["head.attention.combine.weight"] @ combine + p["head.attention.combine.bias"]
+        fed = fed.tanh()
+        states.append(h)
+    return states
+
+
+def _named_as_unfed(p: Parameters) -> Parameters:
+    """The parameters of a system with input feeding by the names of those without."""
+    names = {}
+    for name in p:
+        new = name.replace("head.mixture.", "head.")
+        if name.startswith("decoder.cells."):
+            _, _, layer, matrix = name.split(".")
+            new = f"decoder.lstm.{matrix}_l{layer}"
+        names[new] = p[name]
+    return names
+
+
+def most_probable(i: int, alpha: Tensor) -> Tensor:
+    """1 at the first of the largest weights, 0 elsewhere: what `hard-feed` feeds back to decode."""
+    weights = torch.zeros_like(alpha)
+    weights[max(range(len(alpha)), key=lambda j: alpha[j].item())] = 1
+    return weights
+
+
+def fed_distributions(
+    p: Parameters, system: str, source: Sequence[int], target: Sequence[int]
+) -> list[Tensor]:
+    """p(· | y_<i, x) of soft attention, or p̃(· | y_<i, x) of hard attention's decoding rule."""
+    encoded = encode(p, source)
+    hard = system == "hard-feed"
+    states = fed_decode(p, encoded, target, most_probable if hard else lambda i, alpha: alpha)
+    head = hard_distribution if hard else soft_distribution
+    return [head(_named_as_unfed(p), h, encoded) for h in states]
+
+
+def fed_log_likelihood(
+    p: Parameters, system: str, source: Sequence[int], target: Sequence[int]
+) -> Tensor:
+    """Σ_i log of the above at y_i."""
+    steps = zip(fed_distributions(p, system, source, target), target, strict=True)
+    return torch.stack([distribution[number - END].log() for distribution, number in steps]).sum()
+
+
+def fed_alignment(
+    p: Parameters, system: str, source: Sequence[int], target: Sequence[int]
+) -> Tensor:
+    """[I, J] α(i) of soft attention; α_j(i) p(y_i | j), normalised, of hard attention."""
+    encoded = encode(p, source)
+    hard = system == "hard-feed"
+    states = fed_decode(p, encoded, target, most_probable if hard else lambda i, alpha: alpha)
+    p = _named_as_unfed(p)
+    rows = []
+    for h, number in zip(states, target, strict=True):
+        row = attention(p, h, encoded)
+        if hard:
+            row = row * torch.stack([emission(p, h, e)[number - END] for e in encoded])
+            row = row / row.sum()
+        rows.append(row)
+    return torch.stack(rows)
+
+
+# Section 5.2: the bounds that REINFORCE raises
+
+
+def bound(p: Parameters, source: Sequence[int], target: Sequence[int]) -> Tensor:
+    """Σ_a p(a | x) log p(y | x, a) = Σ_i Σ_j α_j(i) log p(y_i | j), without input feeding."""
+    encoded = encode(p, source)
+    terms = []
+    for h, number in zip(decode(p, target), target, strict=True):
+        alpha = attention(p, h, encoded)
+        terms += [alpha[j] * emission(p, h, e)[number - END].log() for j, e in enumerate(encoded)]
+    return torch.stack(terms).sum()
+
+
+def fed_bound(p: Parameters, source: Sequence[int], target: Sequence[int]) -> Tensor:
+    """Σ_a p(a | x) log p(y | x, a), where each alignment a has a decoder of its own."""
+    encoded = encode(p, source)
+    unfed = _named_as_unfed(p)
+    one_hot = torch.eye(len(source), dtype=torch.float64)
+    terms = []
+    for a in product(range(len(source)), repeat=len(target)):
+        states = fed_decode(p, encoded, target, lambda i, alpha, a=a: one_hot[a[i]])
+        probability, log_probability = torch.ones((), dtype=torch.float64), 0.0
+        for h, j, number in zip(states, a, target, strict=True):
+            probability = probability * attention(unfed, h, encoded)[j]
+            log_probability = log_probability + emission(unfed, h, encoded[j])[number - END].log()
+        terms.append(probability * log_probability)
+    return torch.stack(terms).sum()

@@ -1,0 +1,21 @@
+from __future__ import annotations
+
+import pytest
+
+from hardalign.config import SIZES, ModelConfig, TrainingConfig
+from hardalign.errors import HardalignError
+
+
+@pytest.mark.parametrize("settings", [SIZES["large"], TrainingConfig(clip=5.0, seed=3)])
+def test_round_trip(settings: ModelConfig | TrainingConfig) -> None:
+    assert type(settings).from_dict(settings.to_dict()) == settings
+
+
+def test_settings_of_an_earlier_version_get_defaults() -> None:
+    assert ModelConfig.from_dict({"system": "soft"}) == ModelConfig("soft")
+
+
+@pytest.mark.parametrize("values", [None, [], "x", {"system": "hard", "colour": "red"}])
+def test_damaged_settings(values: object) -> None:
+    with pytest.raises(HardalignError, match=r"ModelConfig.*(missing|colour)"):
+        ModelConfig.from_dict(values)
