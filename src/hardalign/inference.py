@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
@@ -10,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from hardalign.data.batching import Encoded, batches_by_symbols, collate
+from hardalign.data.vocabulary import UNKNOWN
 from hardalign.models.transducer import Transducer
 from hardalign.search import Hypothesis, greedy
 
@@ -30,14 +32,17 @@ def predictions(model: Transducer, sources: Sequence[Encoded]) -> list[Hypothesi
 
 
 def log_likelihoods(model: Transducer, pairs: Sequence[Encoded]) -> list[float]:
-    """log p(y | x) of each pair."""
+    """log p(y | x) of each pair; −inf where the target has a symbol that the model cannot spell."""
+    spellable = [k for k, pair in enumerate(pairs) if UNKNOWN not in pair.target]
 
     @torch.inference_mode()
     def score(positions: list[int]) -> list[float]:
-        batch = collate([pairs[k] for k in positions])
+        batch = collate([pairs[spellable[k]] for k in positions])
         return model.log_likelihood(batch.to(device_of(model))).tolist()
 
-    return _in_batches(score, [max(len(pair.source), len(pair.target)) for pair in pairs])
+    lengths = [max(len(pairs[k].source), len(pairs[k].target)) for k in spellable]
+    scores = dict(zip(spellable, _in_batches(score, lengths), strict=True))
+    return [scores.get(k, -math.inf) for k in range(len(pairs))]
 
 
 def alignments(model: Transducer, pairs: Sequence[Encoded]) -> list[NDArray[np.float64]]:

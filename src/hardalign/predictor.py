@@ -14,7 +14,7 @@ from torch import Tensor
 from hardalign.alignment import Alignment
 from hardalign.data.batching import encode_pairs, encode_sources
 from hardalign.data.example import Example, Symbols
-from hardalign.data.vocabulary import UNKNOWN, UnknownSymbols
+from hardalign.data.vocabulary import UnknownSymbols
 from hardalign.errors import HardalignError
 from hardalign.inference import alignments, log_likelihoods, predictions
 from hardalign.models.systems import find_system
@@ -93,8 +93,6 @@ class Predictor:
     def log_prob(self, source: str, target: str) -> float:
         """log p(target | source), natural logarithm; −inf if the target cannot be spelled."""
         encoded = encode_pairs([self._pair(source, target)], self.description.vocabulary)
-        if UNKNOWN in encoded[0].target:
-            return float("-inf")
         return log_likelihoods(self.model, encoded)[0]
 
     def align(self, source: str, target: str) -> Alignment:

@@ -454,7 +454,7 @@ def test_parameter_counts_of_the_paper(
 
 
 @pytest.mark.parametrize("layers", [1, 2])
-@pytest.mark.parametrize("tags", [0, 1, 20])
+@pytest.mark.parametrize("tags", [0, 1, 2])
 def test_no_width_of_the_decoder_comes_closer_to_soft_attention(tags: int, layers: int) -> None:
     soft, monotonic = (
         ModelConfig(system, decoder_layers=layers) for system in ("soft", "monotonic")
@@ -478,7 +478,7 @@ def parameters_of(module: nn.Module) -> int:
     return sum(parameter.numel() for parameter in module.parameters())
 
 
-def test_very_many_tags_leave_a_decoder() -> None:
+def test_many_tags_never_narrow_the_decoder() -> None:
     model = build_model(ModelConfig("monotonic"), numbered(26, 300, 30))
     assert isinstance(model, MonotonicTransducer)
-    assert model.decoder.lstm.hidden_size == 100
+    assert model.decoder.lstm.hidden_size == 200

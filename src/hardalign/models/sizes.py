@@ -50,7 +50,8 @@ def pointer_decoder(config: ModelConfig, actions: int, tags: int) -> int:
     """The width of the decoder of `monotonic` that spends what T and S cost `soft`.
 
     Both have the same symbols to tell apart here, STEP among them: so it was in the paper. Many
-    tags, which need a slot each, can cost more than T and S; half the usual width always stays.
+    tags, which need a slot each, can cost more than T and S; the usual width always stays, since
+    the paper speaks of increasing it.
 
     Args:
         config: Sizes of the model.
@@ -69,7 +70,7 @@ def pointer_decoder(config: ModelConfig, actions: int, tags: int) -> int:
     attention = (encoded + 1) * config.decoder + (joint + 1) * joint  # T and S
     output = (embedding + joint + 1) * actions
     goal = _lstm(embedding, config.decoder, layers) + attention + output
-    return max(closest(pointer, goal), config.decoder // 2)
+    return max(closest(pointer, goal), config.decoder)
 
 
 def _lstm(inputs: int, hidden: int, layers: int) -> int:

@@ -54,11 +54,12 @@ def emission_log_probs(
     Returns:
         [R, V]
     """
-    layer = _Emission(query, key, weight, bias)
-    out = query.new_empty(len(cells), weight.shape[0])
-    for part in _chunks(len(cells), weight):
-        out[part] = layer.logits(layer.activation(cells.query[part], cells.key[part]))
-    return out.log_softmax(-1)
+    with _full_precision(query):
+        layer = _Emission(query.to(weight.dtype), key.to(weight.dtype), weight, bias)
+        out = weight.new_empty(len(cells), weight.shape[0])
+        for part in _chunks(len(cells), weight):
+            out[part] = layer.logits(layer.activation(cells.query[part], cells.key[part]))
+        return out.log_softmax(-1)
 
 
 def emission_log_prob(
@@ -85,26 +86,36 @@ def emission_log_prob(
     Returns:
         [R]
     """
-    arguments = (query, key, weight, bias, cells.query, cells.key, target, tolerance)
-    return _EmissionLogProb.apply(*arguments)  # type: ignore[no-any-return, no-untyped-call]
+    with _full_precision(query):
+        layer = [half.to(weight.dtype) for half in (query, key)]
+        arguments = (*layer, weight, bias, cells.query, cells.key, target, tolerance)
+        return _EmissionLogProb.apply(*arguments)  # type: ignore[no-any-return, no-untyped-call]
+
+
+def _full_precision(tensor: Tensor) -> torch.autocast:
+    """Mixed precision ends here: exponentials and log-sum-exps need all their digits."""
+    return torch.autocast(tensor.device.type, enabled=False)
 
 
 class _Emission:
     """The arithmetic of a cell, shared by the forward and the backward pass."""
 
     def __init__(self, query: Tensor, key: Tensor, weight: Tensor, bias: Tensor) -> None:
-        # Half the largest exponent: neither factor overflows, and where a clamped pair would
-        # differ from the true sum, tanh of it is ±1 unless two huge halves cancel.
+        # Half the largest exponent: neither factor overflows. Larger halves (saturated weights)
+        # might cancel, so that clamping them would change tanh of their sum: no shortcut then.
         limit = 43.0 if query.dtype == torch.float32 else 350.0
-        self.query = query.clamp(-limit, limit).mul_(2).exp_()
-        self.key = key.clamp(-limit, limit).mul_(2).exp_()
+        self.shortcut = not any(bool((half.abs() > limit).any()) for half in (query, key))
+        self.query = query.mul(2).exp_() if self.shortcut else query
+        self.key = key.mul(2).exp_() if self.shortcut else key
         self.weight = weight
         self.bias = bias
 
     def activation(self, query: Tensor, key: Tensor) -> Tensor:
         """[R, d_s] tanh(q + k) of the given rows."""
-        product = self.query.index_select(0, query).mul_(self.key.index_select(0, key))
-        return product.add_(1).reciprocal_().mul_(-2).add_(1)
+        query, key = self.query.index_select(0, query), self.key.index_select(0, key)
+        if not self.shortcut:
+            return query.add_(key).tanh_()
+        return query.mul_(key).add_(1).reciprocal_().mul_(-2).add_(1)
 
     def logits(self, activation: Tensor) -> Tensor:
         """[R, V] W f + b."""
@@ -148,9 +159,9 @@ class _EmissionLogProb(torch.autograd.Function):
         grad_query, grad_key = torch.zeros_like(query), torch.zeros_like(key)
         grad_weight, grad_bias = torch.zeros_like(weight), torch.zeros_like(bias)
         size = grad.abs()
-        kept = (
-            (size > ctx.tolerance * size.max()).nonzero().squeeze(1) if len(grad) else size.long()
-        )
+        # "Not at most", so that a gradient that is not a number is not lost.
+        negligible = size <= ctx.tolerance * (size.max() if len(size) else 0.0)
+        kept = (~negligible).nonzero().squeeze(1)
         layer = _Emission(query, key, weight, bias)
         for part in _chunks(len(kept), weight):
             cells = kept[part]

@@ -60,6 +60,7 @@ def mixture_log_joint(
             # An even share of a tenth of the tolerance: met by all steps with p(y_i) > 0.1.
             negligible = torch.log(torch.tensor(tolerance / 10 / log_alpha.shape[-1]))
             chosen = possible & (log_alpha > negligible.item())
+    log_alpha = log_alpha.to(layer.weight.dtype)  # from mixed precision
     emission = log_alpha.new_full(log_alpha.shape, -torch.inf)
     emission = emission.masked_fill(~steps.unsqueeze(-1), 0.0)
     emission = _fill(emission, chosen, layer, target, tolerance)
