@@ -9,8 +9,8 @@ so that the exponentials, too, are taken |y| + |x| times only: a cell (i, j) cos
 reciprocal and its share of one matrix product with W.
 
 Work is done on a list of cells, in chunks, so that memory does not grow with |x|·|y|·|Σ|. Nothing
-is kept for the backward pass but the arguments; it recomputes what it needs, and only for cells
-whose gradient is not negligible.
+of a cell is kept for the backward pass; it recomputes what it needs, and only for cells whose
+gradient is not negligible.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def emission_log_probs(
         [R, V]
     """
     with _full_precision(query):
-        layer = _Emission(query.to(weight.dtype), key.to(weight.dtype), weight, bias)
+        layer = _Emission.of(query.to(weight.dtype), key.to(weight.dtype), weight, bias)
         out = weight.new_empty(len(cells), weight.shape[0])
         for part in _chunks(len(cells), weight):
             out[part] = layer.logits(layer.activation(cells.query[part], cells.key[part]))
@@ -97,18 +97,26 @@ def _full_precision(tensor: Tensor) -> torch.autocast:
     return torch.autocast(tensor.device.type, enabled=False)
 
 
+@dataclass(frozen=True)
 class _Emission:
     """The arithmetic of a cell, shared by the forward and the backward pass."""
 
-    def __init__(self, query: Tensor, key: Tensor, weight: Tensor, bias: Tensor) -> None:
+    query: Tensor
+    """[N, d_s] exp(2q), or q itself without the shortcut."""
+    key: Tensor
+    """[M, d_s] exp(2k), or k itself."""
+    weight: Tensor
+    bias: Tensor
+    shortcut: bool
+
+    @classmethod
+    def of(cls, query: Tensor, key: Tensor, weight: Tensor, bias: Tensor) -> _Emission:
         # Half the largest exponent: neither factor overflows. Larger halves (saturated weights)
         # might cancel, so that clamping them would change tanh of their sum: no shortcut then.
         limit = 43.0 if query.dtype == torch.float32 else 350.0
-        self.shortcut = not any(bool((half.abs() > limit).any()) for half in (query, key))
-        self.query = query.mul(2).exp_() if self.shortcut else query
-        self.key = key.mul(2).exp_() if self.shortcut else key
-        self.weight = weight
-        self.bias = bias
+        if max(map(_largest, (query, key))) > limit:
+            return cls(query, key, weight, bias, shortcut=False)
+        return cls(query.mul(2).exp_(), key.mul(2).exp_(), weight, bias, shortcut=True)
 
     def activation(self, query: Tensor, key: Tensor) -> Tensor:
         """[R, d_s] tanh(q + k) of the given rows."""
@@ -120,6 +128,14 @@ class _Emission:
     def logits(self, activation: Tensor) -> Tensor:
         """[R, V] W f + b."""
         return torch.addmm(self.bias, activation, self.weight.t())
+
+
+def _largest(tensor: Tensor) -> float:
+    """The largest absolute value."""
+    if not tensor.numel():
+        return 0.0
+    low, high = torch.aminmax(tensor)
+    return max(-low.item(), high.item())
 
 
 def _chunks(cells: int, weight: Tensor) -> Iterator[slice]:
@@ -142,14 +158,14 @@ class _EmissionLogProb(torch.autograd.Function):
         target: Tensor,
         tolerance: float,
     ) -> Tensor:
-        layer = _Emission(query, key, weight, bias)
+        layer = _Emission.of(query, key, weight, bias)
         out = query.new_empty(target.shape[0])
         for part in _chunks(target.shape[0], weight):
             logits = layer.logits(layer.activation(query_rows[part], key_rows[part]))
             chosen = logits.gather(1, target[part, None]).squeeze(1)
             out[part] = chosen - logits.logsumexp(-1)
-        ctx.save_for_backward(query, key, weight, bias, query_rows, key_rows, target)
-        ctx.tolerance = tolerance
+        ctx.save_for_backward(layer.query, layer.key, weight, bias, query_rows, key_rows, target)
+        ctx.shortcut, ctx.tolerance = layer.shortcut, tolerance
         return out
 
     @staticmethod
@@ -162,7 +178,7 @@ class _EmissionLogProb(torch.autograd.Function):
         # "Not at most", so that a gradient that is not a number is not lost.
         negligible = size <= ctx.tolerance * (size.max() if len(size) else 0.0)
         kept = (~negligible).nonzero().squeeze(1)
-        layer = _Emission(query, key, weight, bias)
+        layer = _Emission(query, key, weight, bias, ctx.shortcut)
         for part in _chunks(len(kept), weight):
             cells = kept[part]
             rows, columns = query_rows[cells], key_rows[cells]
