@@ -91,7 +91,7 @@ def test_training_is_exact_within_its_tolerance(scale: float):
     exact = model.log_likelihood(batch)
     model.train()
     trained = model.log_likelihood(batch)
-    allowed = 1.01 * hard.TRAINING_TOLERANCE * batch.target_lengths
+    allowed = 1.01 * hard.TOLERANCE * batch.target_lengths
     assert ((exact - trained).abs() <= allowed).all()
     wanted = gradients(exact.mean(), model)
     for name, gradient in gradients(trained.mean(), model).items():
@@ -100,7 +100,7 @@ def test_training_is_exact_within_its_tolerance(scale: float):
 
 
 def test_training_uses_the_tolerance(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(hard, "TRAINING_TOLERANCE", 0.5)
+    monkeypatch.setattr(hard, "TOLERANCE", 0.5)
     model = tiny_model("hard", scale=10.0, dropout=0.0)
     batch = collate(random_pairs(30, longest=12))
     exact = model.log_likelihood(batch)

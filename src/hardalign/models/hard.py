@@ -7,8 +7,9 @@ from torch import Tensor, nn
 from hardalign.models.attention import Attention, Memory
 from hardalign.ops.mixture import OutputLayer, mixture_log_joint, mixture_log_probs
 
-TRAINING_TOLERANCE = 1e-6
-"""Relative error per symbol that training may make by leaving positions out: float32's own."""
+TOLERANCE = 1e-6
+"""Error per symbol that training (relative) and decoding (absolute) may make by leaving positions
+out: about what float32 makes anyway. Scores and alignments of given pairs leave none out."""
 
 
 class HardHead(nn.Module):
@@ -28,7 +29,7 @@ class HardHead(nn.Module):
         """[N, V] the next symbol's log-probabilities, and α [N, J]."""
         log_alpha = self.attention.log_alpha(decoded.unsqueeze(1), memory).squeeze(1)
         layer = self._layer(decoded.unsqueeze(1), memory)
-        return mixture_log_probs(log_alpha, layer), log_alpha.exp()
+        return mixture_log_probs(log_alpha, layer, TOLERANCE), log_alpha.exp()
 
     def align(self, decoded: Tensor, memory: Memory, target: Tensor, steps: Tensor) -> Tensor:
         """[B, I, J] the exact posterior p(a_i = j | x, y)."""
@@ -36,7 +37,7 @@ class HardHead(nn.Module):
 
     def _log_joint(self, decoded: Tensor, memory: Memory, target: Tensor, steps: Tensor) -> Tensor:
         log_alpha = self.attention.log_alpha(decoded, memory)
-        tolerance = TRAINING_TOLERANCE if self.training else 0.0
+        tolerance = TOLERANCE if self.training else 0.0
         layer = self._layer(decoded, memory)
         return mixture_log_joint(log_alpha, layer, target, steps, tolerance)
 

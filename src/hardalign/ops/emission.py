@@ -24,6 +24,8 @@ from torch import Tensor
 
 CHUNK_FLOATS = 1 << 19
 """Floats in a chunk's largest buffers: 2 MB, which stays in a core's cache."""
+TANH_COST = 3
+"""What tanh costs in exponentials, on a CPU: with few cells it is cheaper than the shortcut."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,8 @@ def emission_log_probs(
         [R, V]
     """
     with _full_precision(query):
-        layer = _Emission.of(query.to(weight.dtype), key.to(weight.dtype), weight, bias)
+        halves = (query.to(weight.dtype), key.to(weight.dtype))
+        layer = _Emission.of(*halves, weight, bias, len(cells))
         out = weight.new_empty(len(cells), weight.shape[0])
         for part in _chunks(len(cells), weight):
             out[part] = layer.logits(layer.activation(cells.query[part], cells.key[part]))
@@ -110,11 +113,13 @@ class _Emission:
     shortcut: bool
 
     @classmethod
-    def of(cls, query: Tensor, key: Tensor, weight: Tensor, bias: Tensor) -> _Emission:
+    def of(cls, query: Tensor, key: Tensor, weight: Tensor, bias: Tensor, cells: int) -> _Emission:
+        """Prepare the halves for some number of cells."""
         # Half the largest exponent: neither factor overflows. Larger halves (saturated weights)
         # might cancel, so that clamping them would change tanh of their sum: no shortcut then.
         limit = 43.0 if query.dtype == torch.float32 else 350.0
-        if max(map(_largest, (query, key))) > limit:
+        worthwhile = cells * TANH_COST > len(query) + len(key)
+        if not worthwhile or max(map(_largest, (query, key))) > limit:
             return cls(query, key, weight, bias, shortcut=False)
         return cls(query.mul(2).exp_(), key.mul(2).exp_(), weight, bias, shortcut=True)
 
@@ -158,7 +163,7 @@ class _EmissionLogProb(torch.autograd.Function):
         target: Tensor,
         tolerance: float,
     ) -> Tensor:
-        layer = _Emission.of(query, key, weight, bias)
+        layer = _Emission.of(query, key, weight, bias, len(target))
         out = query.new_empty(target.shape[0])
         for part in _chunks(target.shape[0], weight):
             logits = layer.logits(layer.activation(query_rows[part], key_rows[part]))
