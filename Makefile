@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test check format clean
+.PHONY: demo test bench check format clean
 
 demo: $(READY)  ## train on real words, evaluate, predict, draw alignments
 	$(BIN)/hardalign train --corpus cmudict --strip-stress --words 8000 --epochs 8 \
@@ -15,6 +15,9 @@ demo: $(READY)  ## train on real words, evaluate, predict, draw alignments
 
 test: $(READY)  ## the whole test suite
 	$(BIN)/pytest -n 2
+
+bench: $(READY)  ## speeds, as ratios in one run
+	$(BIN)/python benchmarks/speed.py
 
 check: $(READY)  ## formatting, lint, types, layering
 	$(BIN)/ruff format --check .
