@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
-from hardalign.cli.options import Model
-from hardalign.models.systems import find_system
+import tyro
+
+from hardalign.models.systems import SYSTEMS, find_system
 
 
-def info(model: Model) -> None:
-    """Describe a trained model.
+def info(
+    model: Annotated[
+        str | None, tyro.conf.Positional, tyro.conf.arg(metavar="MODEL", help_behavior_hint="")
+    ] = None,
+) -> None:
+    """Describe a trained model, or the systems that can be trained.
 
     $ hardalign info runs/g2p
 
     Args:
-        model: Folder of a trained model.
+        model: Folder of a trained model; without it, the systems are listed.
     """
+    if model is None:
+        for name, system in SYSTEMS.items():
+            print(f"{name:<17}{system.paper}  {system.summary}")
+        return
+
     from hardalign.storage import WEIGHTS, load_model, read_tensors
 
     transducer, description = load_model(Path(model))

@@ -38,7 +38,7 @@ def main() -> None:
         print(f"hardalign: {error}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
-        print("hardalign: interrupted", file=sys.stderr)
+        print("hardalign: interrupted; training goes on with --resume", file=sys.stderr)
         sys.exit(128 + signal.SIGINT)
     except BrokenPipeError:
         # The reader has had enough, as `head` does; Python would complain once more at exit.

@@ -13,7 +13,7 @@ from hardalign.cli.options import FileOptions, Number, Text
 from hardalign.config import SIZES, TrainingConfig
 from hardalign.models.systems import SYSTEMS, find_system
 
-_SYSTEMS = "; ".join(f"{name}: {system.summary}" for name, system in SYSTEMS.items())
+_SYSTEMS = "\n".join(f"{name}: {system.summary}" for name, system in SYSTEMS.items())
 
 
 def train(
@@ -27,7 +27,7 @@ def train(
     files: FileOptions = FileOptions(),  # noqa: B008 - frozen
     allow_empty: bool = False,
     system: Annotated[
-        str, tyro.conf.arg(metavar=f"{{{','.join(SYSTEMS)}}}", help=f"What to train. {_SYSTEMS}.")
+        str, tyro.conf.arg(metavar=f"{{{','.join(SYSTEMS)}}}", help=f"What to train.\n{_SYSTEMS}\n")
     ] = "hard",
     size: Literal["small", "large"] = "small",
     seed: int = 0,
