@@ -15,6 +15,15 @@ def test_settings_of_an_earlier_version_get_defaults() -> None:
     assert ModelConfig.from_dict({"system": "soft"}) == ModelConfig("soft")
 
 
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [("epochs", -1), ("batch_size", 0), ("learning_rate", 0.0), ("clip", -1.0)],
+)
+def test_impossible_settings(setting: str, value: float) -> None:
+    with pytest.raises(HardalignError, match=f"--{setting.replace('_', '-')} must be"):
+        TrainingConfig(**{setting: value})  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("values", [None, [], "x", {"system": "hard", "colour": "red"}])
 def test_damaged_settings(values: object) -> None:
     with pytest.raises(HardalignError, match=r"ModelConfig.*(missing|colour)"):

@@ -68,9 +68,16 @@ def test_clipping_changes_the_run(tmp_path: Path) -> None:
     assert free != clipped
 
 
-def test_divergence_is_reported(tmp_path: Path) -> None:
+@pytest.mark.parametrize("devices", [1, 2])
+def test_divergence_is_reported(devices: int, tmp_path: Path) -> None:
     with pytest.raises(HardalignError, match=r"diverged in epoch .*--learning-rate"):
-        run(tmp_path, learning_rate=1e30)
+        run(tmp_path, devices, learning_rate=1e30)
+
+
+@pytest.mark.parametrize("machine", [Machine("cuda"), Machine("cpu", 0)])
+def test_machines_that_are_not_there(machine: Machine, tmp_path: Path) -> None:
+    with pytest.raises(HardalignError, match=r"cannot train on|at least 1"):
+        train(job(tmp_path), machine, Silent())
 
 
 def test_precision(tmp_path: Path) -> None:

@@ -72,3 +72,13 @@ class TrainingConfig(_Settings):
     clip: float | None = None
     """Largest gradient norm; none for no clipping. The paper clips large models at 5."""
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.epochs < 0:
+            raise HardalignError(f"--epochs must be at least 0, not {self.epochs}")
+        if self.batch_size < 1:
+            raise HardalignError(f"--batch-size must be at least 1, not {self.batch_size}")
+        if not self.learning_rate > 0:
+            raise HardalignError(f"--learning-rate must be above 0, not {self.learning_rate}")
+        if self.clip is not None and not self.clip > 0:
+            raise HardalignError(f"--clip must be above 0, not {self.clip}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import random
 import time
@@ -13,6 +14,7 @@ from typing import Any, Protocol, cast
 
 import torch
 from lightning_fabric import Fabric
+from lightning_fabric.utilities.exceptions import MisconfigurationException
 from torch import Tensor, optim
 
 from hardalign.checkpoint import Progress, load_checkpoint, save_checkpoint
@@ -121,22 +123,39 @@ def train(job: Job, machine: Machine, reporter: Reporter) -> Progress:
     The folder must be there, by ``claim_folder``. After every epoch it holds a whole checkpoint,
     and the weights of the best epoch so far.
     """
-    strategy = "ddp_spawn" if machine.devices > 1 else "auto"
-    fabric = Fabric(
-        accelerator=machine.device,
-        devices=machine.devices,
-        strategy=strategy,
-        precision=machine.precision,  # type: ignore[arg-type]
-    )
+    fabric = _fabric(machine)
+    # Bound beforehand, because lightning-fabric looks into arguments and refuses frozen ones.
+    result: Progress | HardalignError = fabric.launch(partial(_run, job=job, reporter=reporter))
+    if isinstance(result, HardalignError):
+        raise result
+    return result
+
+
+def _fabric(machine: Machine) -> Fabric:
+    if machine.devices < 1:
+        raise HardalignError(f"--devices must be at least 1, not {machine.devices}")
+    logging.getLogger("lightning_fabric").setLevel(logging.WARNING)
+    try:
+        fabric = Fabric(
+            accelerator=machine.device,
+            devices=machine.devices,
+            strategy="ddp_spawn" if machine.devices > 1 else "auto",
+            precision=machine.precision,  # type: ignore[arg-type]
+        )
+    except (RuntimeError, ValueError, MisconfigurationException) as error:
+        raise HardalignError(
+            f"cannot train on {machine.devices} × {machine.device}: {error}"
+        ) from error
     if fabric.device.type == "cpu" and machine.precision.endswith("mixed"):
         raise HardalignError(f"--precision {machine.precision} needs a GPU; choose 32-true")
-    # Bound beforehand, because lightning-fabric looks into arguments and refuses frozen ones.
-    progress: Progress = fabric.launch(partial(_run, job=job, reporter=reporter))
-    return progress
+    return fabric
 
 
-def _run(fabric: Fabric, job: Job, reporter: Reporter) -> Progress:
-    """What each process of a run does; the first one alone writes and reports."""
+def _run(fabric: Fabric, job: Job, reporter: Reporter) -> Progress | HardalignError:
+    """What each process of a run does; the first one alone writes and reports.
+
+    A problem the user can mend is returned, not raised: other processes would wrap it in theirs.
+    """
     config = job.description.training
     torch.manual_seed(config.seed)
     model = build_model(job.description.model, job.description.vocabulary)
@@ -155,13 +174,17 @@ def _run(fabric: Fabric, job: Job, reporter: Reporter) -> Progress:
         while not _finished(progress, config):
             started = time.perf_counter()
             loss = _epoch(fabric, wrapped, optimizer, job, progress, reporter)
+            outcome: Progress | HardalignError = progress
             if fabric.is_global_zero:
-                row = _validate(model, job, progress, loss, started)
-                if row["best"]:
-                    _save_weights(job.folder, model, progress)
-                save_checkpoint(job.folder, model, optimizer, progress)
-                reporter.epoch(row)
-            progress = fabric.broadcast(progress)
+                try:
+                    _complete(model, optimizer, job, progress, loss, started)
+                    reporter.epoch(progress.history[-1])
+                except HardalignError as error:
+                    outcome = error
+            outcome = fabric.broadcast(outcome)
+            if isinstance(outcome, HardalignError):
+                return outcome
+            progress = outcome
     finally:
         reporter.end()
     return progress
@@ -210,23 +233,23 @@ def _epoch(
         done += len(batch)
         reporter.advance(done, len(job.train))
     summed_up = cast(Tensor, fabric.all_reduce(total, reduce_op="sum"))
-    loss = summed_up.item() / len(job.train)
+    return summed_up.item() / len(job.train)
+
+
+def _complete(
+    model: Transducer,
+    optimizer: optim.Optimizer,
+    job: Job,
+    progress: Progress,
+    loss: float,
+    started: float,
+) -> None:
+    """Complete an epoch: see how well it does on the development set, record and save it."""
     if not math.isfinite(loss):
         raise HardalignError(
             f"training diverged in epoch {progress.epoch + 1}: the loss is {loss}; "
             "try a smaller --learning-rate, or --clip 5"
         )
-    return loss
-
-
-def _validate(
-    model: Transducer, job: Job, progress: Progress, loss: float, started: float
-) -> dict[str, Any]:
-    """Complete an epoch: see how well it does on the development set, and record it.
-
-    Returns:
-        The epoch's line of ``metrics.jsonl``.
-    """
     trained = time.perf_counter() - started
     rate = progress.learning_rate
     model.eval()
@@ -250,7 +273,9 @@ def _validate(
         "best": progress.record_accuracy(metrics.acc, metrics.mld),
     }
     progress.history.append(row)
-    return row
+    if row["best"]:
+        _save_weights(job.folder, model, progress)
+    save_checkpoint(job.folder, model, optimizer, progress)
 
 
 def _save_weights(folder: Path, model: Transducer, progress: Progress) -> None:

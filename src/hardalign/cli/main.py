@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
@@ -11,6 +12,8 @@ from typing import Any, NoReturn
 
 import tyro
 
+from hardalign.cli.align import align
+from hardalign.cli.analyze import analyze
 from hardalign.cli.evaluate import evaluate
 from hardalign.cli.info import info
 from hardalign.cli.plot import plot
@@ -23,7 +26,9 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "train": train,
     "predict": predict,
     "evaluate": evaluate,
+    "align": align,
     "plot": plot,
+    "analyze": analyze,
     "info": info,
 }
 
@@ -31,6 +36,10 @@ COMMANDS: dict[str, Callable[..., Any]] = {
 def main() -> None:
     """Run a command; exit with 2 and one line of explanation where the input is at fault."""
     signal.signal(signal.SIGTERM, _terminated)
+    # The locale must not decide whether a script can be printed.
+    for stream, errors in ((sys.stdout, "surrogateescape"), (sys.stderr, "backslashreplace")):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors=errors, newline="\n")
     try:
         _dispatch(sys.argv[1:])
         sys.stdout.flush()

@@ -12,6 +12,7 @@ s / (what was kept) is at most the tolerance; otherwise the rest is computed as 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -58,8 +59,8 @@ def mixture_log_joint(
         chosen = possible
         if tolerance > 0:
             # An even share of a tenth of the tolerance: met by all steps with p(y_i) > 0.1.
-            negligible = torch.log(torch.tensor(tolerance / 10 / log_alpha.shape[-1]))
-            chosen = possible & (log_alpha > negligible.item())
+            negligible = math.log(tolerance / 10 / log_alpha.shape[-1])
+            chosen = possible & (log_alpha > negligible)
     log_alpha = log_alpha.to(layer.weight.dtype)  # from mixed precision
     emission = log_alpha.new_full(log_alpha.shape, -torch.inf)
     emission = emission.masked_fill(~steps.unsqueeze(-1), 0.0)
@@ -69,9 +70,10 @@ def mixture_log_joint(
             rest = possible & ~chosen
             kept = (log_alpha + emission).logsumexp(-1)  # [B, I]
             left_out = log_alpha.masked_fill(~rest, -torch.inf).logsumexp(-1)  # [B, I]
-            uncertain = left_out - kept > torch.log(torch.tensor(tolerance)).item()
+            uncertain = left_out - kept > math.log(tolerance)
             rest &= uncertain.unsqueeze(-1)
-        emission = _fill(emission, rest, layer, target, tolerance)
+        if rest.any():
+            emission = _fill(emission, rest, layer, target, tolerance)
     return log_alpha + emission
 
 
@@ -80,8 +82,6 @@ def _fill(
 ) -> Tensor:
     """Compute the chosen cells of ``emission``."""
     batch, step, position = chosen.nonzero(as_tuple=True)
-    if not len(batch):
-        return emission
     values = emission_log_prob(
         layer.query.flatten(0, 1),
         layer.key.flatten(0, 1),
@@ -108,7 +108,7 @@ def mixture_log_probs(log_alpha: Tensor, layer: OutputLayer, tolerance: float = 
     """
     chosen = log_alpha > -torch.inf
     if tolerance > 0:
-        chosen = log_alpha > torch.log(torch.tensor(tolerance / log_alpha.shape[-1])).item()
+        chosen = log_alpha > math.log(tolerance / log_alpha.shape[-1])
         log_alpha = log_alpha.masked_fill(~chosen, -torch.inf).log_softmax(-1)
     row, position = chosen.nonzero(as_tuple=True)
     cells = Cells(row, row * chosen.shape[1] + position)
