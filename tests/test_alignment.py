@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import json
 import math
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hardalign.alignment import Alignment
+from hardalign.errors import HardalignError
+from hardalign.notation import read_symbols
 
 
 def alignment(columns: list[int], source: int, tags: int = 0) -> Alignment:
@@ -59,6 +65,109 @@ def test_an_edge_needs_its_threshold() -> None:
     assert not found.is_monotonic(threshold=0.01)
 
 
+def test_edges() -> None:
+    weights = np.array([[0, 0.5, 0.5, 0], [0.2, 0.1, 0.7, 0], [0, 0, 0, 1.0]])
+    found = Alignment(("a", "b"), ("x", "y"), (), weights, "attention")
+    assert found.edges() == [(0, 0), (1, 0), (1, 1)]
+    assert found.edges(0.05) == [(0, 0), (1, 0), (0, 1), (1, 1)]
+
+
+def random_alignment(seed: int, source: int = 3, target: int = 3, tags: int = 1) -> Alignment:
+    weights = np.random.default_rng(seed).dirichlet([0.5] * (source + tags + 2), target + 1)
+    return Alignment(
+        tuple("abcdefgh"[:source]),
+        tuple("uvwxyz"[:target]),
+        ("T",) * tags,
+        weights,
+        "posterior",
+        "hard",
+    )
+
+
+def test_samples_are_as_frequent_as_they_are_probable() -> None:
+    found = random_alignment(1)
+    samples = found.samples(20_000, seed=3)
+    assert samples.shape == (20_000, 3)
+    for row in range(3):
+        frequency = np.bincount(samples[:, row], minlength=6) / len(samples)
+        error = np.sqrt(found.weights[row] * (1 - found.weights[row]) / len(samples))
+        assert np.all(np.abs(frequency - found.weights[row]) <= 4 * error + 1e-12)
+    # Whole alignments too: given the strings, one symbol's origin tells nothing of another's.
+    (a, b), joint = samples[:, :2].T, np.zeros((6, 6))
+    np.add.at(joint, (a, b), 1 / len(samples))
+    assert np.abs(joint - np.outer(found.weights[0], found.weights[1])).max() < 0.02
+
+
+def test_samples_follow_their_seed() -> None:
+    found = random_alignment(2)
+    assert (found.samples(50, seed=1) == found.samples(50, seed=1)).all()
+    assert (found.samples(50, seed=1) != found.samples(50, seed=2)).any()
+    certain = alignment([2, 1, 3], source=3)
+    assert certain.samples(5).tolist() == [certain.best] * 5
+    assert random_alignment(0, target=0).samples(4).shape == (4, 0)
+
+
+@pytest.mark.parametrize("kind", ["attention", "path"])
+def test_only_a_posterior_is_sampled_from(kind: str) -> None:
+    with pytest.raises(HardalignError, match=kind):
+        replace(random_alignment(0), kind=kind).samples(1)
+
+
+@given(st.integers(0, 50), st.integers(0, 5))
+def test_the_best_alignment_is_the_most_probable_of_all(seed: int, target: int) -> None:
+    found = random_alignment(seed, source=2, target=min(target, 3))
+    rows = range(len(found.target))
+    every = product(range(found.weights.shape[1]), repeat=len(found.target))
+    best = max(every, key=lambda columns: math.prod(found.weights[i, columns[i]] for i in rows))
+    assert found.best == list(best)
+
+
+def test_texts() -> None:
+    found = alignment([1, 2, 2, 0, 5], source=3, tags=1)
+    assert found.pharaoh() == "0-1 0-2"
+    assert found.symbol_text() == "⊢:x@3 +T:x@0 a:x|x b: c: ⊣:x@4"
+    assert read_symbols(found.symbol_text()).columns == found.best
+
+
+def test_as_json() -> None:
+    found = random_alignment(4)
+    content = json.loads(json.dumps(found.to_dict()))
+    assert (content["kind"], content["system"]) == ("posterior", "hard")
+    assert np.allclose(content["weights"], found.posterior, atol=1e-6)
+    rows = zip(*(content[name] for name in ("begin", "tag_weights", "weights", "end")), strict=True)
+    whole = [[begin, *tags, *row, end] for begin, tags, row, end in rows]
+    stop = content["stop"]
+    whole.append([stop["begin"], *stop["tags"], *stop["source"], stop["end"]])
+    assert np.allclose(whole, found.weights, atol=1e-6)
+    assert np.allclose(content["entropy"], found.entropy, atol=1e-6)
+    assert [tuple(pair) for pair in content["pairs"]] == found.pairs
+
+
+def test_nothing_to_align() -> None:
+    found = random_alignment(0, target=0)
+    assert (found.pairs, found.pharaoh(), found.symbol_text()) == ([], "", "+T: a: b: c:")
+    assert found.entropy.shape == (0,)
+    assert found.is_monotonic()
+    assert found.to_dict()["weights"] == []
+
+
 def test_shows_itself() -> None:
     lines = str(alignment([2, 1], source=2)).splitlines()
     assert lines == ["  ⊢  a  b  ⊣", "x       ██", "x    ██", "⊣          ██"]
+
+
+def test_shows_itself_in_a_notebook() -> None:
+    found = replace(random_alignment(0), source=("<s>", "b", "c"))
+    assert "hard: posterior" in found._repr_html_()
+    assert "&lt;s&gt;" in found._repr_html_()
+    assert "<s>" not in found._repr_html_()
+
+
+def test_draws_files(tmp_path: Path) -> None:
+    found = random_alignment(0)
+    found.plot(tmp_path / "a.svg")
+    found.plot(str(tmp_path / "b.png"), beside=random_alignment(1, source=5))
+    assert (tmp_path / "a.svg").read_bytes().startswith(b"<?xml")
+    assert (tmp_path / "b.png").read_bytes().startswith(b"\x89PNG")
+    with pytest.warns(UserWarning, match="no installed font"):
+        replace(found, target=("\U000f0000", "v", "w")).plot(tmp_path / "c.png")

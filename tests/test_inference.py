@@ -1,15 +1,23 @@
 from __future__ import annotations
 
+import math
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
-from conftest import random_pairs, tiny_model
+from conftest import random_pair, random_pairs, tiny_model
 from hardalign import inference
 from hardalign.data.batching import Encoded, collate
-from hardalign.inference import alignments, log_likelihoods, predictions
+from hardalign.data.vocabulary import UNKNOWN
+from hardalign.inference import (
+    alignments,
+    log_likelihoods,
+    predictions,
+    symbol_log_likelihoods,
+)
 from hardalign.models.systems import SYSTEMS
 from hardalign.search import greedy
 
@@ -45,6 +53,32 @@ def test_log_likelihoods_come_in_the_order_asked(system: str, words: list[Encode
 
 
 @systems
+def test_symbols_of_each_pair_without_padding(system: str, words: list[Encoded]):
+    model = tiny_model(system)
+    found = symbol_log_likelihoods(model, words)
+    for pair, row in zip(words, found, strict=True):
+        own = model.symbol_log_likelihood(collate([pair]))[0].tolist()
+        assert row == pytest.approx(own, abs=1e-9)
+    totals = [sum(row) for row in found]
+    assert log_likelihoods(model, words) == pytest.approx(totals, abs=1e-9)
+
+
+@systems
+@pytest.mark.parametrize("place", [0, 1, 3])
+def test_nothing_comes_after_what_cannot_be_spelled(system: str, place: int):
+    model = tiny_model(system)
+    pair = random_pair(4, 4)
+    odd = replace(pair, target=[*pair.target[:place], UNKNOWN, *pair.target[place:]])
+    (found,) = symbol_log_likelihoods(model, [odd])
+    assert len(found) == len(odd.target)
+    assert found[place:] == [-math.inf] * (len(odd.target) - place)
+    if system != "monotonic":  # whose aligner sees the whole target
+        (known,) = symbol_log_likelihoods(model, [pair])
+        assert found[:place] == pytest.approx(known[:place], abs=1e-9)
+    assert log_likelihoods(model, [odd, pair])[0] == -math.inf
+
+
+@systems
 def test_alignments_come_in_the_order_asked_without_padding(system: str, words: list[Encoded]):
     model = tiny_model(system)
     for pair, weights in zip(words, alignments(model, words), strict=True):
@@ -53,7 +87,9 @@ def test_alignments_come_in_the_order_asked_without_padding(system: str, words: 
         np.testing.assert_allclose(weights, own, rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("answer", [predictions, log_likelihoods, alignments])
+@pytest.mark.parametrize(
+    "answer", [predictions, log_likelihoods, symbol_log_likelihoods, alignments]
+)
 def test_nothing_asked(answer: object):
     assert answer(tiny_model(), []) == []
 

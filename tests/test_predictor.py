@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +18,7 @@ from hardalign.data.vocabulary import UnknownSymbols
 from hardalign.errors import HardalignError
 from hardalign.models.systems import SYSTEMS
 from hardalign.predictor import Predictor
+from hardalign.search import Search
 from hardalign.storage import WEIGHTS, Description, claim_folder, write_tensors
 
 
@@ -55,6 +58,64 @@ def test_the_score_of_a_prediction_is_its_log_probability(system: str) -> None:
     assert checked
 
 
+@systems
+def test_lists_where_they_are_asked_for(system: str) -> None:
+    predict = predictor(system)
+    words = ["ab\tN", "dcba", "a\tV;N"]
+    many = predict(words, beam=6, nbest=3)
+    assert [found[0].source for found in many] == ["ab", "dcba", "a"]
+    for word, found in zip(words, many, strict=True):
+        assert [one.text for one in predict(word, beam=6, nbest=3)] == [one.text for one in found]
+        assert len({one.symbols for one in found}) == len(found)
+        scores = [one.log_prob for one in found]
+        assert scores == sorted(scores, reverse=True)
+        assert (
+            found[0].weights.shape[1] == len(predict.example(word).tags) + len(found[0].source) + 2
+        )
+    assert isinstance(predict("ab", nbest=1), list)
+    assert predict("ab", beam=1).text == predict("ab").text
+    assert isinstance(predict(words, beam=2)[0].text, str)
+
+
+@systems
+def test_samples(system: str) -> None:
+    predict = predictor(system)
+    drawn = predict.sample("ab", 20)
+    assert len(drawn) == 20
+    assert [one.text for one in drawn] == [one.text for one in predict.sample("ab", 20)]
+    assert [one.text for one in drawn] != [one.text for one in predict.sample("ab", 20, seed=1)]
+
+
+def test_a_words_samples_do_not_depend_on_the_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    predict = predictor()
+    words = [Example(tuple("abcd"[: k % 5]), text=str(k)) for k in range(12)]
+    search = Search(samples=3)
+    together = [[one.text for one in found] for found in predict.answers(words, search)]
+    monkeypatch.setattr("hardalign.predictor.WINDOW", 6)
+    assert [[one.text for one in found] for found in predict.answers(words, search)] == together
+
+
+@systems
+def test_mass_needs_exact_scores(system: str) -> None:
+    predict = predictor(system)
+    found = predict.answers([predict.example("ab")], Search(mass=0.01))
+    if SYSTEMS[system].score == "exact":
+        assert len(next(found)) >= 1
+    else:
+        with pytest.raises(HardalignError, match="not exact"):
+            next(found)
+
+
+@systems
+def test_symbols_add_up(system: str) -> None:
+    predict = predictor(system)
+    pairs = [replace(predict.example("abc\tN"), targets=(tuple("xyx"),))] * 2
+    first, second = predict.symbol_log_probs(pairs)
+    assert first == pytest.approx(second, abs=1e-6)
+    assert len(first) == 4
+    assert sum(first) == pytest.approx(predict.log_prob("abc\tN", "xyx"), abs=1e-6)
+
+
 def test_unspellable_targets_have_no_probability() -> None:
     assert predictor().log_prob("ab", "xq") == -math.inf
     with pytest.raises(HardalignError, match="never seen 'q'"):
@@ -68,6 +129,31 @@ def test_alignments_are_distributions(system: str) -> None:
     assert np.allclose(found.weights.sum(1), 1, atol=1e-5)
     assert (found.source, found.tags, found.target) == (tuple("abc"), ("N", "V"), tuple("xyx"))
     assert found.kind == SYSTEMS[system].alignment
+
+
+@systems
+def test_pairs_are_aligned_window_by_window(system: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hardalign.predictor.CELLS", 40)
+    predict = predictor(system)
+    read = []
+
+    def pairs() -> Iterator[Example]:
+        for k in range(9):
+            read.append(k)
+            target = "xq" if k == 4 else "xyz"[: k % 4]
+            yield Example(tuple("abcd"[: 1 + k % 3]), (tuple(target),), ("N",) * (k % 2))
+
+    aligned = predict.align_pairs(pairs())
+    found = [next(aligned)]
+    assert 1 < len(read) < 9
+    found += aligned
+    assert [alignment is None for _, alignment in found] == [k == 4 for k in range(9)]
+    for pair, alignment in found:
+        if alignment is not None:
+            tags = "\t" + ";".join(pair.tags) if pair.tags else ""
+            alone = predict.align("".join(pair.source) + tags, "".join(pair.targets[0]))
+            assert np.allclose(alone.weights, alignment.weights, atol=1e-5)
+            assert alignment.system == system
 
 
 def test_a_stream_is_answered_window_by_window(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
@@ -11,14 +12,14 @@ import torch
 from numpy.typing import NDArray
 
 from hardalign.data.batching import Encoded, batches_by_symbols, collate
-from hardalign.data.vocabulary import UNKNOWN
+from hardalign.data.vocabulary import END, UNKNOWN
 from hardalign.models.transducer import Transducer
 from hardalign.search import Hypothesis, greedy
 
 T = TypeVar("T")
 
 BATCH_SYMBOLS = 4096
-"""Source symbols in a batch, padding included."""
+"""Source symbols in a batch, padding included; a beam counts each as often as it is wide."""
 
 
 def predictions(model: Transducer, sources: Sequence[Encoded]) -> list[Hypothesis]:
@@ -28,21 +29,34 @@ def predictions(model: Transducer, sources: Sequence[Encoded]) -> list[Hypothesi
         batch = collate([sources[k] for k in positions])
         return greedy(model, batch.to(device_of(model)))
 
-    return _in_batches(predict, [len(source.source) for source in sources])
+    return in_batches(predict, [len(source.source) for source in sources])
 
 
 def log_likelihoods(model: Transducer, pairs: Sequence[Encoded]) -> list[float]:
     """log p(y | x) of each pair; −inf where the target has a symbol that the model cannot spell."""
-    spellable = [k for k, pair in enumerate(pairs) if UNKNOWN not in pair.target]
+    return [math.fsum(symbols) for symbols in symbol_log_likelihoods(model, pairs)]
+
+
+def symbol_log_likelihoods(model: Transducer, pairs: Sequence[Encoded]) -> list[list[float]]:
+    """log p(y_i | y_<i, x) of each pair's target symbols, the end included.
+
+    From the first symbol on that the model cannot spell, it is −inf.
+    """
+    spelled = [_spelled(pair) for pair in pairs]
 
     @torch.inference_mode()
-    def score(positions: list[int]) -> list[float]:
-        batch = collate([pairs[spellable[k]] for k in positions])
-        return model.log_likelihood(batch.to(device_of(model))).tolist()
+    def score(positions: list[int]) -> list[list[float]]:
+        batch = collate([spelled[k] for k in positions]).to(device_of(model))
+        # The end of what was cut short is not asked for.
+        lengths = [len(spelled[k].target) - (spelled[k] is not pairs[k]) for k in positions]
+        rows = model.symbol_log_likelihood(batch).tolist()
+        return [row[:length] for row, length in zip(rows, lengths, strict=True)]
 
-    lengths = [max(len(pairs[k].source), len(pairs[k].target)) for k in spellable]
-    scores = dict(zip(spellable, _in_batches(score, lengths), strict=True))
-    return [scores.get(k, -math.inf) for k in range(len(pairs))]
+    found = in_batches(score, [max(len(pair.source), len(pair.target)) for pair in spelled])
+    return [
+        row + [-math.inf] * (len(pair.target) - len(row))
+        for row, pair in zip(found, pairs, strict=True)
+    ]
 
 
 def alignments(model: Transducer, pairs: Sequence[Encoded]) -> list[NDArray[np.float64]]:
@@ -56,7 +70,7 @@ def alignments(model: Transducer, pairs: Sequence[Encoded]) -> list[NDArray[np.f
             weights[row, : len(pair.target), : len(pair.source)] for row, pair in enumerate(chosen)
         ]
 
-    return _in_batches(align, [max(len(pair.source), len(pair.target)) for pair in pairs])
+    return in_batches(align, [max(len(pair.source), len(pair.target)) for pair in pairs])
 
 
 def device_of(model: Transducer) -> torch.device:
@@ -64,7 +78,15 @@ def device_of(model: Transducer) -> torch.device:
     return next(model.parameters()).device
 
 
-def _in_batches(answer: Callable[[list[int]], list[T]], lengths: Sequence[int]) -> list[T]:
+def _spelled(pair: Encoded) -> Encoded:
+    """The pair up to the first target symbol that the model has never seen."""
+    if UNKNOWN not in pair.target:
+        return pair
+    return replace(pair, target=[*pair.target[: pair.target.index(UNKNOWN)], END])
+
+
+def in_batches(answer: Callable[[list[int]], list[T]], lengths: Sequence[int]) -> list[T]:
+    """Answers of all positions of ``lengths``, asked for in batches of similar length."""
     answers: dict[int, T] = {}
     for positions in batches_by_symbols(lengths, BATCH_SYMBOLS):
         answers.update(zip(positions, answer(positions), strict=True))

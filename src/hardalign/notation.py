@@ -12,13 +12,15 @@ r"""Alignments as a line of text: Pharaoh index pairs, and aligned symbols that 
   them; ``:x``: from nothing (only the unsupervised aligner knows that);
 - ``m:m|m@3 e:e@1|e@4``: read from left to right, target symbols stand in order. One that does not
   follow the symbol written before it carries its place, counted from 0.
-- What would be misread has a backslash before it (``\:`` ``\|`` ``\@`` ``\+`` ``\⊢`` ``\⊣``
-  ``\\``); a blank is ``\s``, any other white space or control character ``\u{a0}``.
+- What would be misread has a backslash before it: a colon, a leading ``+``, ``⊢`` or ``⊣`` in a
+  source symbol, ``|`` and a trailing ``@3`` in a target symbol, and the backslash itself. A blank
+  is ``\s``, any other white space or control character ``\u{a0}``.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -29,9 +31,11 @@ from hardalign.errors import HardalignError
 BEGIN, END, TAG = "⊢", "⊣", "+"
 """How the frame of a source is shown: its begin, its end, and what marks a tag."""
 
-_MARKS = f":|@{TAG}{BEGIN}{END}\\"
+_IN_SOURCE = re.compile(rf"[:\\]|^[{TAG}{BEGIN}{END}]")
+_IN_TARGET = re.compile(r"[|\\]|@(?=[0-9]+\Z)")
 _ITEM = re.compile(r"((?:[^:\\]|\\.)*):(.*)", re.DOTALL)
-_TARGET = re.compile(r"((?:[^|@\\]|\\.)+)(?:@([0-9]+))?", re.DOTALL)
+_TARGET = re.compile(r"(?:[^|\\]|\\.)+", re.DOTALL)
+_PLACE = re.compile(r"((?:[^\\]|\\.)+?)(?:@([0-9]+))?", re.DOTALL)
 _ESCAPE = re.compile(r"\\(?:u\{([0-9a-f]+)\}|(.))", re.DOTALL)
 
 
@@ -44,6 +48,16 @@ class Links(NamedTuple):
     columns: list[int | None]
     """For each target symbol its place among begin, tags, source symbols and end; None: nowhere."""
 
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """(source index, target index), both from 0, of what comes from a source symbol."""
+        first = 1 + len(self.tags)
+        return [
+            (column - first, row)
+            for row, column in enumerate(self.columns)
+            if column is not None and 0 <= column - first < len(self.source)
+        ]
+
 
 def write_pharaoh(pairs: Iterable[tuple[int, int]]) -> str:
     """Write (source index, target index) pairs as Pharaoh does: ``0-0 1-1``."""
@@ -52,7 +66,12 @@ def write_pharaoh(pairs: Iterable[tuple[int, int]]) -> str:
 
 def write_symbols(links: Links) -> str:
     """Write an alignment as aligned symbols; ``read_symbols`` takes them apart again."""
-    heads = [BEGIN, *(TAG + _escape(tag) for tag in links.tags), *map(_escape, links.source), END]
+    heads = [
+        BEGIN,
+        *(TAG + _in_source(tag) for tag in links.tags),
+        *map(_in_source, links.source),
+        END,
+    ]
     contents: list[list[int]] = [[] for _ in heads]
     nowhere: dict[int, list[int]] = {}  # the columns that what comes from nothing is shown after
     previous = 0
@@ -89,7 +108,9 @@ def read_symbols(text: str) -> Links:
             column = None
         elif head == BEGIN:
             column = 0
-        elif head.startswith(TAG) and not source:
+        elif head.startswith(TAG):
+            if source:
+                raise HardalignError(f"the tag {head!r} stands after a source symbol")
             tags.append(_unescape(head.removeprefix(TAG)))
         elif head != END:
             source.append(_unescape(head))
@@ -111,7 +132,7 @@ def _join(items: Iterable[tuple[str, Sequence[int]]], target: Symbols) -> str:
         symbols = []
         for place in places:
             mark = "" if place == expected else f"@{place}"
-            symbols.append(_escape(target[place]) + mark)
+            symbols.append(_in_target(target[place]) + mark)
             expected = place + 1
         words.append(f"{head}:{'|'.join(symbols)}")
     return " ".join(words)
@@ -119,33 +140,43 @@ def _join(items: Iterable[tuple[str, Sequence[int]]], target: Symbols) -> str:
 
 def _targets(body: str) -> Iterator[tuple[str, int | None]]:
     """The symbols after a colon, each with its place if that is given."""
-    end = -1
-    while body and end < len(body):
-        match = _TARGET.match(body, end + 1)
-        if match is None or body[match.end() : match.end() + 1] not in ("", "|"):
-            raise HardalignError(f"{body!r} are not target symbols joined by |")
+    texts = _TARGET.findall(body)
+    if "|".join(texts) != body:
+        raise HardalignError(f"{body!r} has an empty target symbol, or ends in a backslash")
+    for text in texts:
+        match = _PLACE.fullmatch(text)
+        assert match is not None  # it takes whatever _TARGET found
         symbol, place = match.groups()
         yield _unescape(symbol), None if place is None else int(place)
-        end = match.end()
 
 
-def _escape(symbol: str) -> str:
-    return "".join(map(_escape_character, symbol))
+def _in_source(symbol: str) -> str:
+    return _visible(_IN_SOURCE.sub(r"\\\g<0>", symbol))
 
 
-def _escape_character(character: str) -> str:
-    if character in _MARKS:
-        return "\\" + character
-    if character == " ":
-        return "\\s"
-    if character.isspace() or unicodedata.category(character) == "Cc":
-        return f"\\u{{{ord(character):x}}}"
-    return character
+def _in_target(symbol: str) -> str:
+    return _visible(_IN_TARGET.sub(r"\\\g<0>", symbol))
+
+
+def _visible(text: str) -> str:
+    """Replace what would end a word or a line, or could not be seen."""
+    return "".join(
+        r"\s"
+        if character == " "
+        else f"\\u{{{ord(character):x}}}"
+        if character.isspace() or unicodedata.category(character) == "Cc"
+        else character
+        for character in text
+    )
 
 
 def _unescape(text: str) -> str:
     def character(match: re.Match[str]) -> str:
         code, plain = match.groups()
-        return chr(int(code, 16)) if code else " " if plain == "s" else plain
+        if code is None:
+            return " " if plain == "s" else str(plain)
+        if int(code, 16) > sys.maxunicode:
+            raise HardalignError(f"{match.group()} is no character")
+        return chr(int(code, 16))
 
     return _ESCAPE.sub(character, text)

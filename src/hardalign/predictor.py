@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import compress, islice
 from pathlib import Path
 from typing import overload
 
@@ -12,17 +13,21 @@ import torch
 from torch import Tensor
 
 from hardalign.alignment import Alignment
+from hardalign.answers import answers
 from hardalign.data.batching import encode_pairs, encode_sources
 from hardalign.data.example import Example, Symbols
 from hardalign.data.vocabulary import UnknownSymbols
 from hardalign.errors import HardalignError
-from hardalign.inference import alignments, log_likelihoods, predictions
-from hardalign.models.systems import find_system
+from hardalign.inference import alignments, symbol_log_likelihoods
+from hardalign.models.systems import SCORES, ScoreKind, find_system
 from hardalign.models.transducer import Transducer
+from hardalign.search import Hypothesis, Search
 from hardalign.storage import Description, load_model
 
 WINDOW = 8192
-"""Words read ahead, so that words of similar length can share a batch: memory stays constant."""
+"""Answers held at a time, so that words of similar length can share a batch in constant memory."""
+CELLS = 1 << 20
+"""Weights of alignments held at a time, for the same reason: they are as many as length squared."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +41,7 @@ class Prediction:
     symbols: Symbols
     """The same, cut into symbols."""
     log_prob: float
-    """log p(y | x), natural logarithm."""
+    """log p(y | x), natural logarithm; ``Predictor.score_kind`` says what kind of value it is."""
     finished: bool
     """False where the length limit cut the prediction off."""
     weights: Tensor
@@ -59,41 +64,108 @@ class Predictor:
         self.description = description
 
     @overload
-    def __call__(self, source: str) -> Prediction: ...  # type: ignore[overload-overlap]
+    def __call__(  # type: ignore[overload-overlap]
+        self, source: str, *, beam: int | None = None, nbest: None = None
+    ) -> Prediction: ...
     @overload
-    def __call__(self, source: Iterable[str]) -> list[Prediction]: ...
-    def __call__(self, source: str | Iterable[str]) -> Prediction | list[Prediction]:
+    def __call__(  # type: ignore[overload-overlap]
+        self, source: str, *, beam: int | None = None, nbest: int
+    ) -> list[Prediction]: ...
+    @overload
+    def __call__(
+        self, source: Iterable[str], *, beam: int | None = None, nbest: None = None
+    ) -> list[Prediction]: ...
+    @overload
+    def __call__(
+        self, source: Iterable[str], *, beam: int | None = None, nbest: int
+    ) -> list[list[Prediction]]: ...
+    def __call__(
+        self, source: str | Iterable[str], *, beam: int | None = None, nbest: int | None = None
+    ) -> Prediction | list[Prediction] | list[list[Prediction]]:
         """Predict one string, or each of several.
 
-        For a model trained with tags, a source is ``lemma<TAB>TAG;TAG``.
+        >>> g2p("action", nbest=2)[1].text
+        'AE K T IY AH N'
+
+        Args:
+            source: One or more; for a model trained with tags, each is ``lemma<TAB>TAG;TAG``.
+            beam: Hypotheses followed side by side. Default: 1 (greedy), for ``nbest`` more.
+            nbest: Give a list of so many different strings, best first; fewer if no more are found.
         """
-        if isinstance(source, str):
-            return self([source])[0]
-        return list(self.predict(self.example(text) for text in source))
+        search = Search(beam=beam, nbest=nbest)
+        texts = [source] if isinstance(source, str) else source
+        found = list(self.answers((self.example(text) for text in texts), search))
+        lists = found if nbest is not None else [best for (best,) in found]
+        return lists[0] if isinstance(source, str) else lists
+
+    def sample(self, source: str, samples: int, *, seed: int = 0) -> list[Prediction]:
+        """Draw strings from the model's distribution, independently: some may be equal."""
+        search = Search(samples=samples, seed=seed)
+        return next(self.answers([self.example(source)], search))
 
     def predict(
         self, examples: Iterable[Example], unknown: UnknownSymbols | None = None
     ) -> Iterator[Prediction]:
-        """Predict a stream of any length in constant memory, in its own order.
+        """The greedy prediction for each of a stream, as ``answers`` gives it."""
+        for (best,) in self.answers(examples, Search(rescore=False), unknown):
+            yield best
+
+    def answers(
+        self, examples: Iterable[Example], search: Search, unknown: UnknownSymbols | None = None
+    ) -> Iterator[list[Prediction]]:
+        """Answer a stream of any length in constant memory, in its own order.
 
         Args:
-            examples: What to predict; one without source symbols gets an empty prediction.
+            examples: What to predict; one without source symbols gets one empty prediction.
+            search: What to look for.
             unknown: Counts the symbols that the model has never seen.
+
+        Yields:
+            For each example its strings: best first, or samples in the order drawn.
+
+        Raises:
+            HardalignError: If probability mass is asked for and the model's scores are not exact.
         """
-        stream = iter(examples)
-        while window := list(islice(stream, WINDOW)):
+        if search.mass is not None and self.score_kind != "exact":
+            raise HardalignError(
+                f"no probability mass can be covered: the scores of {self.description.model.system}"
+                f" are not exact probabilities ({SCORES[self.score_kind]})"
+            )
+        stream, first = iter(examples), 0
+        while window := list(islice(stream, max(1, WINDOW // search.most))):
             if unknown is not None:
                 for example in window:
                     unknown.note(example)
             asked = [example for example in window if example.source]
-            answers = iter(self._answers(asked))
+            found = iter(self._answers(asked, search, first))
+            first += len(asked)
             for example in window:
-                yield next(answers) if example.source else _EMPTY
+                yield next(found) if example.source else [_EMPTY]
+
+    @property
+    def score_kind(self) -> ScoreKind:
+        """What ``log_prob`` gives: "exact" log p(y | x), or what ``SCORES`` says instead."""
+        return find_system(self.description.model.system).score
+
+    def symbol_log_probs(self, pairs: Iterable[Example]) -> Iterator[list[float]]:
+        """Score a stream of pairs in constant memory, in its own order.
+
+        Args:
+            pairs: Examples of one target each, as ``training_pairs`` makes them.
+
+        Yields:
+            log p(y_i | y_<i, x) of each target symbol and the end, whose sum is log p(y | x). From
+            a symbol on that the model has never seen, −inf.
+        """
+        stream = iter(pairs)
+        while window := list(islice(stream, WINDOW)):
+            yield from symbol_log_likelihoods(
+                self.model, encode_pairs(window, self.description.vocabulary)
+            )
 
     def log_prob(self, source: str, target: str) -> float:
         """log p(target | source), natural logarithm; −inf if the target cannot be spelled."""
-        encoded = encode_pairs([self._pair(source, target)], self.description.vocabulary)
-        return log_likelihoods(self.model, encoded)[0]
+        return math.fsum(next(self.symbol_log_probs([self._pair(source, target)])))
 
     def align(self, source: str, target: str) -> Alignment:
         """Which source symbol each symbol of a given target came from.
@@ -102,14 +174,35 @@ class Predictor:
             HardalignError: If the target has a symbol that the model has never seen.
         """
         pair = self._pair(source, target)
-        vocabulary = self.description.vocabulary
-        if unknown := vocabulary.target.unknown(pair.targets[0]):
+        _, found = next(self.align_pairs([pair]))
+        if found is None:
+            unknown = self.description.vocabulary.target.unknown(pair.targets[0])
             raise HardalignError(
                 f"{target!r} cannot be aligned: the model has never seen {unknown[0]!r} in a target"
             )
-        weights = alignments(self.model, encode_pairs([pair], vocabulary))[0]
-        kind = find_system(self.description.model.system).alignment
-        return Alignment(pair.source, pair.targets[0], pair.tags, weights, kind)
+        return found
+
+    def align_pairs(self, pairs: Iterable[Example]) -> Iterator[tuple[Example, Alignment | None]]:
+        """Align a stream of pairs in constant memory, in its own order.
+
+        Args:
+            pairs: Examples of one target each, as ``training_pairs`` makes them.
+
+        Yields:
+            Each pair with its alignment; None if the model has never seen a symbol of the target.
+        """
+        vocabulary, system = self.description.vocabulary, self.description.model.system
+        kind = find_system(system).alignment
+        for window in _windows(pairs):
+            spelled = [not vocabulary.target.unknown(pair.targets[0]) for pair in window]
+            encoded = encode_pairs(compress(window, spelled), vocabulary)
+            weights = iter(alignments(self.model, encoded))
+            for pair, known in zip(window, spelled, strict=True):
+                if known:
+                    given = pair.source, pair.targets[0], pair.tags
+                    yield pair, Alignment(*given, next(weights), kind, system)
+                else:
+                    yield pair, None
 
     def _pair(self, source: str, target: str) -> Example:
         symbols = self.description.format.target_symbols(target)
@@ -127,20 +220,39 @@ class Predictor:
         tags = layout.tag_symbols(fields[1]) if len(fields) > 1 else ()
         return Example(source, tags=tags, text=fields[0])
 
-    def _answers(self, examples: list[Example]) -> Iterator[Prediction]:
-        vocabulary, layout = self.description.vocabulary, self.description.format
-        found = predictions(self.model, encode_sources(examples, vocabulary))
-        for example, best in zip(examples, found, strict=True):
-            symbols = vocabulary.target.decode(best.symbols)
-            width = len(example.tags) + len(example.source) + 2
-            yield Prediction(
-                example.text,
-                layout.join_target(symbols),
-                symbols,
-                best.log_prob,
-                best.finished,
-                best.alignment[:, :width],
-            )
+    def _answers(
+        self, examples: list[Example], search: Search, first: int
+    ) -> Iterator[list[Prediction]]:
+        encoded = encode_sources(examples, self.description.vocabulary)
+        found = answers(self.model, encoded, search, first)
+        for example, strings in zip(examples, found, strict=True):
+            yield [self._prediction(example, string) for string in strings]
+
+    def _prediction(self, example: Example, string: Hypothesis) -> Prediction:
+        symbols = self.description.vocabulary.target.decode(string.symbols)
+        width = len(example.tags) + len(example.source) + 2
+        return Prediction(
+            example.text,
+            self.description.format.join_target(symbols),
+            symbols,
+            string.log_prob,
+            string.finished,
+            string.alignment[:, :width],
+        )
+
+
+def _windows(pairs: Iterable[Example]) -> Iterator[list[Example]]:
+    """Cut a stream where its alignments would fill more than ``CELLS``."""
+    window: list[Example] = []
+    cells = 0
+    for pair in pairs:
+        window.append(pair)
+        cells += (len(pair.targets[0]) + 1) * (len(pair.tags) + len(pair.source) + 2)
+        if cells > CELLS:
+            yield window
+            window, cells = [], 0
+    if window:
+        yield window
 
 
 _EMPTY = Prediction("", "", (), 0.0, True, torch.empty(0, 0))

@@ -1,20 +1,58 @@
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
 
 from cli.conftest import Command, complains
 
 
 def test_draws_a_row_per_symbol(command: Command, model: Path) -> None:
     lines = command("plot", model, "abc", "CA").out.splitlines()
-    assert lines[0] == "abc → CA"
+    assert lines[0] == "abc → CA  (hard: posterior p(a_i = j | x, y))"
     assert lines[1].split() == ["⊢", "a", "b", "c", "⊣"]
     assert [line[0] for line in lines[2:]] == ["C", "A", "⊣"]
 
 
 def test_draws_the_prediction(command: Command, model: Path) -> None:
     predicted = command("predict", model, stdin=b"abc\n").out.rstrip("\n").split("\t")[1]
-    assert command("plot", model, "abc").out.startswith(f"abc → {predicted}\n")
+    assert command("plot", model, "abc").out.startswith(f"abc → {predicted}  (")
+
+
+def test_two_models(command: Command, model: Path, tmp_path: Path) -> None:
+    lines = command("plot", model, "abc", "CA", "--beside", model).out.splitlines()
+    assert lines[:5] == lines[5:]
+    one, two = tmp_path / "one.svg", tmp_path / "two.svg"
+    assert command("plot", model, "abc", "CA", "--output", one).out == ""
+    command("plot", model, "abc", "CA", "--beside", model, "--output", two)
+    widths = [float(ElementTree.parse(path).getroot().get("width", "")[:-2]) for path in (one, two)]
+    assert 1.5 * widths[0] < widths[1]
+
+
+def test_writes_pictures(command: Command, model: Path, tmp_path: Path) -> None:
+    path = tmp_path / "a.png"
+    result = command("plot", model, "abc", "--output", path)
+    assert (result.code, result.out, result.err) == (0, "", "")
+    assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_missing_glyphs_are_told(command: Command, model: Path, tmp_path: Path) -> None:
+    result = command("plot", model, "a\U000f0000", "A", "--output", tmp_path / "a.svg")
+    assert result.code == 0
+    assert result.err.count("\n") == 1
+    assert "no installed font has" in result.err
+    assert "U+F0000" in result.err
+
+
+def test_no_picture(
+    command: Command, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    complains(command("plot", model, "abc", "--output", tmp_path / "a.gif"), ".svg or .png")
+    complains(command("plot", model, "abc", "--output", "/proc/none.svg"), "/proc/none.svg")
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    complains(command("plot", model, "abc", "--output", tmp_path / "a.svg"), "hardalign[plot]")
 
 
 def test_unknown_target_symbol(command: Command, model: Path) -> None:

@@ -13,7 +13,7 @@ from torch import Tensor
 from conftest import random_pair, random_pairs, tiny_model, tiny_vocabulary, widened
 from hardalign.config import SIZES, ModelConfig
 from hardalign.data.batching import Batch, collate
-from hardalign.data.vocabulary import BEGIN, RESERVED
+from hardalign.data.vocabulary import BEGIN, END, RESERVED
 from hardalign.errors import HardalignError
 from hardalign.models.build import build_model
 from hardalign.models.systems import SYSTEMS
@@ -177,14 +177,32 @@ def test_one_extreme_part_keeps_losses_and_gradients_finite(system: str, name: s
 def test_steps_are_distributions_over_the_end_and_the_letters(system: str, scale: float):
     model = tiny_model(system, scale=scale, dtype=torch.float32)
     log_probs, looked = taught(model, collate([PAIR]))
-    assert log_probs.shape[-1] == 1 + 3  # never padding, begin, unknown
+    assert log_probs.shape[-1] == 1 + 3 + (model.silent >= 0)  # never padding, begin, unknown
     ones = torch.ones(1, len(PAIR.target))
     torch.testing.assert_close(looked.sum(-1), ones)
-    said = log_probs.exp().sum(-1)
-    if SYSTEMS[system].score == "best path":
-        assert (said <= 1 + 1e-5).all()  # one of several ways to say each symbol
-    else:
-        torch.testing.assert_close(said, ones)
+    torch.testing.assert_close(log_probs.exp().sum(-1), ones)
+
+
+@systems
+@companies
+def test_symbols_add_up_to_the_log_likelihood(system: str, company: str):
+    model = tiny_model(system)
+    batch = COMPANIES[company]()
+    symbols = model.symbol_log_likelihood(batch)
+    assert symbols.shape == batch.target.shape
+    torch.testing.assert_close(symbols.sum(-1), model.log_likelihood(batch))
+    assert (symbols[0, : len(PAIR.target)] < 0).all()
+    assert (symbols[0, len(PAIR.target) :].abs() < 1e-12).all()
+    assert_same_row(symbols, model.symbol_log_likelihood(collate([PAIR])))
+
+
+@pytest.mark.parametrize("system", [k for k in SYSTEMS if k != "monotonic"])
+def test_symbols_are_scored_as_steps_would_produce_them(system: str):
+    model = tiny_model(system)
+    batch = collate([PAIR])
+    log_probs, _ = taught(model, batch)
+    taken = log_probs.gather(-1, (batch.target - END).unsqueeze(-1)).squeeze(-1)
+    torch.testing.assert_close(model.symbol_log_likelihood(batch), taken)
 
 
 @systems

@@ -155,6 +155,22 @@ def test_log_likelihood_is_that_of_the_oracles_actions(vocabulary: Vocabulary, l
     torch.testing.assert_close(found, torch.stack(expected), rtol=1e-9, atol=1e-9)
 
 
+def test_a_symbols_log_likelihood_includes_the_steps_before_it() -> None:
+    model = monotonic()
+    pairs = pairs_for(TINY, 8)
+    found = model.symbol_log_likelihood(collate(pairs))
+    for pair, row in zip(pairs, found, strict=True):
+        pointer = PlainPointer(model, pair, TINY)
+        actions = actions_of(model, pair)
+        expected = [0.0]
+        for previous, action in zip([BEGIN, *actions], actions, strict=False):
+            expected[-1] += pointer.log_probs(previous)[action - END].item()
+            if action != STEP:
+                expected.append(0.0)
+        assert expected.pop() == 0.0
+        assert row[: len(pair.target)].tolist() == pytest.approx(expected, abs=1e-9)
+
+
 def test_gradients_are_those_of_the_plain_loop() -> None:
     model = monotonic()
     pairs = pairs_for(TINY, 4)
@@ -184,9 +200,9 @@ def test_greedy_search_is_greedy_over_actions(vocabulary: Vocabulary, layers: in
     assert {0, 1} < set(seen.tolist())  # it wrote, it stepped, and it stepped on and on
 
 
-def test_a_step_leaves_its_state_and_settled_rows_alone() -> None:
+def test_a_step_leaves_its_state_alone_and_rows_apart() -> None:
     model = lively()
-    previous = torch.full((12,), BEGIN)
+    previous = torch.tensor([BEGIN, STEP, 4] * 4)
     with torch.inference_mode():
         state = model.begin(collate(pairs_for(TINY, 12)))
         before = copy.deepcopy(state)

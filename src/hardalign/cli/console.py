@@ -7,6 +7,7 @@ import sys
 from rich.console import Console
 
 from hardalign.data.reading import Skipped
+from hardalign.models.systems import SCORES, ScoreKind
 
 
 def console() -> Console:
@@ -24,3 +25,9 @@ def note_skipped(file: str, skipped: Skipped, what_happened: str) -> None:
     if skipped.blank_lines:
         lines = "1 blank line" if skipped.blank_lines == 1 else f"{skipped.blank_lines} blank lines"
         note(f"{file}: {lines} {what_happened} (first: line {skipped.first_blank})")
+
+
+def note_score_kind(kind: ScoreKind) -> None:
+    """Say what the scores are, where they are not what their name promises."""
+    if kind != "exact":
+        note(f"the scores are not exact log p(y | x) but {SCORES[kind]}")

@@ -18,6 +18,7 @@ from hardalign.cli.evaluate import evaluate
 from hardalign.cli.info import info
 from hardalign.cli.plot import plot
 from hardalign.cli.predict import predict
+from hardalign.cli.score import score
 from hardalign.cli.train import train
 from hardalign.errors import HardalignError
 from hardalign.version import __version__
@@ -26,6 +27,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "train": train,
     "predict": predict,
     "evaluate": evaluate,
+    "score": score,
     "align": align,
     "plot": plot,
     "analyze": analyze,

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
+from hardalign.cli.console import note
 from hardalign.cli.options import Model
+
+if TYPE_CHECKING:
+    from hardalign.alignment import Alignment
 
 
 def plot(
@@ -15,23 +21,47 @@ def plot(
     target: Annotated[
         str | None, tyro.conf.Positional, tyro.conf.arg(metavar="TARGET", help_behavior_hint="")
     ] = None,
+    *,
+    beside: Annotated[str | None, tyro.conf.arg(metavar="MODEL", help_behavior_hint="")] = None,
+    output: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None,
 ) -> None:
     """Draw the alignment of a pair.
 
     $ hardalign plot runs/g2p action
 
-    $ hardalign plot runs/g2p action "AE K SH AH N"
+    $ hardalign plot runs/g2p action "AE K SH AH N" --output action.svg
+
+    $ hardalign plot runs/soft action --beside runs/hard --output action.png
+
+    Rows are target symbols, columns source symbols, ⊢ and ⊣ are begin and end. What the weights
+    are stands above: the posterior of the alignment, attention weights, or one path.
 
     Args:
         model: Folder of a trained model.
         source: The source string (with tags: lemma TAB TAG;TAG).
         target: The target string; without it, the model's prediction.
+        beside: Folder of another model, whose alignment is drawn on the right (in the terminal,
+            below). Without a target, each model's own prediction is drawn.
+        output: Write a picture, .svg or .png, instead of drawing in the terminal; needs matplotlib
+            (pip install 'hardalign[plot]').
     """
+    drawn = [_alignment(folder, source, target) for folder in (model, beside) if folder]
+    if output is None:
+        for alignment, text in drawn:
+            print(f"{source} → {text}  ({alignment.title})")
+            print(alignment)
+        return
+    (first, _), *others = drawn
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        first.plot(output, beside=others[0][0] if others else None)
+    for warning in caught:
+        note(str(warning.message))
+
+
+def _alignment(folder: str, source: str, target: str | None) -> tuple[Alignment, str]:
     from hardalign.predictor import load
 
-    predictor = load(model)
-    if target is None:
-        target = predictor(source).text
-    alignment = predictor.align(source, target)
-    print(f"{source} → {target}")
-    print(alignment)
+    predictor = load(folder)
+    text = predictor(source).text if target is None else target
+    return predictor.align(source, text), text

@@ -6,21 +6,31 @@ import contextlib
 import io
 import sys
 from collections.abc import Iterator
+from json import dumps
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import tyro
 
-from hardalign.cli.console import note, note_skipped
-from hardalign.cli.options import FileOptions, Model
+from hardalign.cli.console import note, note_score_kind, note_skipped
+from hardalign.cli.options import FileOptions, Model, Number
 from hardalign.files import whole_file
+
+if TYPE_CHECKING:
+    from hardalign.predictor import Prediction
 
 
 def predict(
     model: Model,
     file: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")] = "-",
     *,
+    beam: Number = None,
+    nbest: Annotated[int | None, tyro.conf.arg(metavar="K", help_behavior_hint="")] = None,
+    mass: Annotated[float | None, tyro.conf.arg(metavar="P", help_behavior_hint="")] = None,
+    sample: Annotated[int | None, tyro.conf.arg(metavar="K", help_behavior_hint="")] = None,
+    seed: Annotated[int, tyro.conf.arg(metavar="N")] = 0,
     scores: bool = False,
+    jsonl: bool = False,
     output: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None,
     files: FileOptions = FileOptions(),  # noqa: B008 - frozen
 ) -> None:
@@ -30,52 +40,146 @@ def predict(
 
     $ hardalign predict runs/g2p words.txt --scores --output lexicon.tsv
 
+    $ hardalign predict runs/g2p words.txt --beam 10 --nbest 3 --jsonl
+
     A line holds a source alone (with tags: lemma TAB TAG;TAG), or all the columns of the model's
     format, whose target is then ignored. Printed is: source TAB prediction. Predictions stop at 4
     times the length of the source (begin and end symbols included); if one does, it is reported.
 
+    Without other wishes the search is greedy: the best symbol at every step.
+
     Args:
         model: Folder of a trained model.
         file: File of sources; - is standard input; gzip is recognised.
-        scores: Add a third column, the natural logarithm of the prediction's probability.
+        beam: Follow so many hypotheses side by side; 1 is greedy. (default: 1, with --nbest more)
+        nbest: Print the K most probable strings found, best first, each on a line. Where fewer are
+            found, fewer are printed and that is reported. (default beam: K, at least 5)
+        mass: Print the fewest strings that together have at least probability P, and a last
+            column with the probability covered so far. The beam is doubled from 8 up to 256 until
+            P is covered; where it is not, that is reported.
+        sample: Print K strings drawn from the model's distribution; equal ones may come up.
+        seed: Of --sample: a word at the same place in its file gets the same strings again.
+        scores: Add a column, log p(prediction | source), the natural logarithm, computed anew as
+            hardalign score does. It is exact but for two systems: hard-feed gives the probability
+            under the rule by which it decodes, monotonic a lower bound, summed over the ways to
+            write the string that the search found.
+        jsonl: Print one JSON object per input line: source and predictions, each with text,
+            symbols, log_prob and finished (false if it was cut off).
         output: Write to this file, whole or not at all, instead of standard output.
         files: How the file is read, if not as the model was trained.
     """
     from hardalign.data.reading import Skipped, read_examples
     from hardalign.data.vocabulary import UnknownSymbols
     from hardalign.predictor import load
-    from hardalign.search import LENGTH_LIMIT
+    from hardalign.search import Search
 
+    search = Search(beam, nbest, mass, sample, seed, rescore=scores or jsonl)
     predictor = load(model)
     unknown = UnknownSymbols(predictor.description.vocabulary.source)
     skipped = Skipped()
     layout = files.resolve(predictor.description.format)
     examples = read_examples(file, layout, "prediction", skipped=skipped)
-    cut_off: list[int] = []
+    remarks = _Remarks(nbest or 1, mass)
     with _lines_to(output) as lines:
-        for number, found in enumerate(predictor.predict(examples, unknown), start=1):
-            columns = [found.source, found.text]
-            if scores:
-                columns.append(f"{found.log_prob:.6f}")
-            lines.write("\t".join(columns) + "\n")
-            if not found.finished:
-                cut_off.append(number)
+        for found in predictor.answers(examples, search, unknown):
+            remarks.see(found)
+            if jsonl:
+                lines.write(dumps(_object(found, mass), ensure_ascii=False) + "\n")
+            else:
+                lines.writelines(_rows(found, scores, mass))
     note_skipped(file, skipped, "answered with an empty prediction")
     if report := unknown.report():
         note(report)
-    if cut_off:
-        note(
-            f"{len(cut_off)} predictions were cut off at {LENGTH_LIMIT} times the length of the "
-            f"source (first: item {cut_off[0]})"
-        )
+    if scores or jsonl:
+        note_score_kind(predictor.score_kind)
+    remarks.report()
+
+
+def _rows(found: list[Prediction], scores: bool, mass: float | None) -> Iterator[str]:
+    """A line for each prediction."""
+    from hardalign.answers import covered
+
+    for prediction, so_far in zip(found, covered(found), strict=True):
+        columns = [prediction.source, prediction.text]
+        if scores:
+            columns.append(f"{prediction.log_prob:.6f}")
+        if mass is not None:
+            columns.append(f"{so_far:.6f}")
+        yield "\t".join(columns) + "\n"
+
+
+def _object(found: list[Prediction], mass: float | None) -> dict[str, Any]:
+    """All predictions for one source."""
+    from hardalign.answers import covered
+
+    source = found[0].source
+    content: dict[str, Any] = {
+        "source": source,
+        # A blank line has no source, and its empty prediction is not the model's.
+        "predictions": [_entry(prediction) for prediction in found if source],
+    }
+    if mass is not None:
+        content["mass"] = covered(found)[-1]
+    return content
+
+
+def _entry(prediction: Prediction) -> dict[str, Any]:
+    return {
+        "text": prediction.text,
+        "symbols": prediction.symbols,
+        "log_prob": prediction.log_prob,
+        "finished": prediction.finished,
+    }
+
+
+class _Remarks:
+    """Which items were not answered as one may expect."""
+
+    def __init__(self, nbest: int, mass: float | None) -> None:
+        self._nbest = nbest
+        self._mass = mass
+        self._items = 0
+        self._cut_off: list[int] = []
+        self._short: list[int] = []
+        self._uncovered: list[int] = []
+
+    def see(self, found: list[Prediction]) -> None:
+        """Look at the answers to the next item."""
+        from hardalign.answers import covered
+
+        self._items += 1
+        self._cut_off += [self._items for prediction in found if not prediction.finished]
+        if len(found) < self._nbest and found[0].source:
+            self._short.append(self._items)
+        if self._mass is not None and covered(found)[-1] < self._mass:
+            self._uncovered.append(self._items)
+
+    def report(self) -> None:
+        """Say what was seen, if anything was."""
+        from hardalign.search import LENGTH_LIMIT, MASS_BEAM_LIMIT
+
+        for items, what in (
+            (
+                self._cut_off,
+                f"predictions were cut off at {LENGTH_LIMIT} times the length of the source",
+            ),
+            (
+                self._short,
+                f"items have fewer than {self._nbest} predictions: the beam found no more",
+            ),
+            (
+                self._uncovered,
+                f"items were not covered to {self._mass} by a beam of {MASS_BEAM_LIMIT}",
+            ),
+        ):
+            if items:
+                note(f"{len(items)} {what} (first: item {items[0]})")
 
 
 @contextlib.contextmanager
 def _lines_to(output: Path | None) -> Iterator[TextIO]:
     """Standard output, or a file that appears when it is complete; UTF-8 either way."""
     if output is None:
-        # The locale must not decide whether a script can be printed.
-        sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
         yield sys.stdout
         return
     with whole_file(output) as file:

@@ -55,9 +55,9 @@ class FedTransducer(Transducer):
         self.head = head
         self.objective = objective
 
-    def log_likelihood(self, batch: Batch) -> Tensor:
-        """[B] log p(y | x) in nats: exact (soft), or by ``HardFeedHead``'s rule (hard)."""
-        return self.head.log_likelihood(*self._follow(batch)).sum(-1)
+    def symbol_log_likelihood(self, batch: Batch) -> Tensor:
+        """[B, I] log p(y_i | y_<i, x): exact (soft), or by ``HardFeedHead``'s rule (hard)."""
+        return self.head.log_likelihood(*self._follow(batch))
 
     def align(self, batch: Batch) -> Tensor:
         """[B, I, J] attention weights (soft) or posterior by ``HardFeedHead``'s rule (hard)."""

@@ -58,10 +58,15 @@ class MonotonicTransducer(Transducer):
         """Learn to align the training pairs."""
         self.oracle.fit(pairs)
 
-    def log_likelihood(self, batch: Batch) -> Tensor:
-        """[B] log-probability of the oracle's actions, in nats.
+    @property
+    def silent(self) -> int:
+        """STEP, which moves the pointer and writes nothing."""
+        return self.oracle.step
 
-        A string can be written by many sequences of actions, so this is a lower bound of
+    def symbol_log_likelihood(self, batch: Batch) -> Tensor:
+        """[B, I] log-probability of the oracle's actions, in nats: of each symbol's STEPs and it.
+
+        A string can be written by many sequences of actions, so the sum is a lower bound of
         log p(y | x), tight where the model is sure of when to step.
         """
         actions = self.oracle(batch)  # [B, K]
@@ -79,7 +84,11 @@ class MonotonicTransducer(Transducer):
         )  # [B, K, C]
         classes = (actions - END).clamp(min=0)
         chosen = log_probs.gather(-1, classes.unsqueeze(-1)).squeeze(-1)
-        return chosen.masked_fill(actions == PAD, 0.0).sum(-1)  # type: ignore[no-any-return]
+        chosen = chosen.masked_fill(actions == PAD, 0.0)
+        written = (actions != self.oracle.step).long().cumsum(1)
+        symbol = F.pad(written[:, :-1], (1, 0)).clamp(max=batch.target.shape[1] - 1)
+        nothing: Tensor = chosen.new_zeros(batch.target.shape)
+        return nothing.scatter_add(1, symbol, chosen)
 
     def align(self, batch: Batch) -> Tensor:
         """[B, I, J] certain: where the oracle's pointer is when each symbol is written."""
@@ -102,40 +111,21 @@ class MonotonicTransducer(Transducer):
         return PointerState(states, last, batch.tag_counts, self._features(batch), pointer, hidden)
 
     def step(self, state: Rows, previous: Tensor) -> Step:
-        """What is written after ``previous`` [N], at the position where greedy STEPs lead.
-
-        Each row takes STEPs as long as STEP is its best action. The log-probabilities include
-        those of the STEPs taken and are thus of one way to write each symbol, not of all ways:
-        they sum to less than 1. A greedy search over them is a greedy search over actions.
-        """
+        """The distribution of the action after ``previous`` [N]: an end, a letter, or STEP."""
         state = cast(PointerState, state)
-        h, c, pointer = (t.clone() for t in (state.hidden.h, state.hidden.c, state.pointer))
-        action = previous.clone()
-        log_probs = state.states.new_zeros(len(action), self.oracle.step - END + 1)
-        stepped = log_probs.new_zeros(len(action))  # log-probability of the STEPs taken
-        rows = torch.arange(len(action), device=action.device)  # which rows are still under way
-        for _ in range(state.states.shape[1]):
-            at = pointer[rows]
-            attended = torch.cat([state.states[rows, at], state.features[rows]], -1)
-            at_end = (at == state.last[rows]).unsqueeze(1)
-            hidden = Hidden(h[rows], c[rows])
-            found, hidden = self.decoder(
-                action[rows].unsqueeze(1), attended.unsqueeze(1), at_end, hidden
-            )
-            h[rows], c[rows] = hidden.h, hidden.c
-            log_probs[rows] = found.squeeze(1) + stepped[rows].unsqueeze(1)
-            rows = rows[found.squeeze(1).argmax(-1) == found.shape[-1] - 1]
-            if not len(rows):
-                break
-            stepped[rows] = log_probs[rows, -1]
-            pointer[rows] += 1
-            action[rows] = self.oracle.step
+        pointer = state.pointer + (previous == self.oracle.step)
+        rows = torch.arange(len(pointer), device=pointer.device)
+        attended = torch.cat([state.states[rows, pointer], state.features], -1)
+        at_end = (pointer == state.last).unsqueeze(1)
+        log_probs, hidden = self.decoder(
+            previous.unsqueeze(1), attended.unsqueeze(1), at_end, state.hidden
+        )
         after = PointerState(
-            state.states, state.last, state.tag_counts, state.features, pointer, Hidden(h, c)
+            state.states, state.last, state.tag_counts, state.features, pointer, hidden
         )
         columns = _columns(pointer.unsqueeze(1), state.tag_counts).squeeze(1)
         looked = F.one_hot(columns, state.states.shape[1]).to(log_probs.dtype)
-        return Step(log_probs[:, :-1], looked, after)
+        return Step(log_probs.squeeze(1), looked, after)
 
     def _features(self, batch: Batch) -> Tensor:
         """[B, embedding] the tags, or nothing, [B, 0]."""

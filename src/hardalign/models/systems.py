@@ -10,6 +10,17 @@ from typing import Literal
 
 from hardalign.errors import HardalignError
 
+ScoreKind = Literal["exact", "decoding rule", "best path"]
+
+SCORES: dict[ScoreKind, str] = {
+    "exact": "log p(y | x), exact",
+    "decoding rule": "the probability of the string under the rule that feeds back the most "
+    "probable source position at each step",
+    "best path": "a lower bound of log p(y | x): the probability of one way to write the string "
+    "or, from a beam search, of those ways that it found",
+}
+"""What the scores of a system are, in words for its users."""
+
 
 @dataclass(frozen=True)
 class System:
@@ -23,7 +34,7 @@ class System:
     summary: str
     alignment: Literal["posterior", "attention", "path"] = "posterior"
     """What its alignments are: p(a_i = j | x, y), mere weights, or one path."""
-    score: Literal["exact", "decoding rule", "best path"] = "exact"
+    score: ScoreKind = "exact"
     """What its log-likelihood is: of the string, of the string under the rule by which this system
     decodes, or of one path that spells the string (a lower bound)."""
     feeding: Literal["merged", "concatenated", "pointed"] | None = None

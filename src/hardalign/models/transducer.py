@@ -17,7 +17,8 @@ class Step:
     """One step of a search, one row per hypothesis."""
 
     log_probs: Tensor
-    """[N, V] of the next symbol: column 0 is the end, column k the letter numbered END + k."""
+    """[N, V] of the next symbol: column 0 is the end, column k the letter numbered END + k. A model
+    with a silent action has one more column for it."""
     alignment: Tensor
     """[N, J] where the model looks: the weights α_j(i), before the next symbol is known."""
     state: Rows
@@ -27,12 +28,25 @@ class Step:
 class Transducer(nn.Module, ABC):
     """A distribution over target strings for each source string."""
 
+    @property
+    def silent(self) -> int:
+        """Number of an action that writes nothing, so that a string can be written in many ways.
+
+        −1 if there is none, and the steps of a string are its symbols. A model takes silent
+        actions at most as often as there are source symbols.
+        """
+        return -1
+
     def prepare(self, pairs: Sequence[Encoded]) -> None:
         """Learn from the training pairs what is learned before training begins."""
 
     @abstractmethod
+    def symbol_log_likelihood(self, batch: Batch) -> Tensor:
+        """[B, I] log p(y_i | y_<i, x) in nats of every target symbol, the end included; else 0."""
+
     def log_likelihood(self, batch: Batch) -> Tensor:
         """[B] log p(y | x) in nats, end symbol included."""
+        return self.symbol_log_likelihood(batch).sum(-1)
 
     def loss(self, batch: Batch) -> Tensor:
         """[B] what training minimises for each pair."""
@@ -48,7 +62,7 @@ class Transducer(nn.Module, ABC):
 
     @abstractmethod
     def step(self, state: Rows, previous: Tensor) -> Step:
-        """What comes after ``previous`` [N], the symbols chosen last (``BEGIN`` at first)."""
+        """What comes after ``previous`` [N], the actions chosen last (``BEGIN`` at first)."""
 
     @abstractmethod
     def align(self, batch: Batch) -> Tensor:

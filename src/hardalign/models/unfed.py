@@ -47,9 +47,9 @@ class UnfedTransducer(Transducer):
         self.head = head
         self.objective = objective
 
-    def log_likelihood(self, batch: Batch) -> Tensor:
-        """[B] log p(y | x) in nats, exact."""
-        return self.head.log_likelihood(*self._read(batch)).sum(-1)
+    def symbol_log_likelihood(self, batch: Batch) -> Tensor:
+        """[B, I] log p(y_i | y_<i, x) in nats, exact; 0 at padding."""
+        return self.head.log_likelihood(*self._read(batch))
 
     def loss(self, batch: Batch) -> Tensor:
         """[B] minus the log-likelihood, or what the objective makes of the pairs."""

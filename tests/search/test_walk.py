@@ -1,72 +1,22 @@
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import pytest
 import torch
 from torch import Tensor
 
-from conftest import random_pair, random_pairs, tiny_model
-from hardalign.data.batching import Batch, Encoded, collate
-from hardalign.data.vocabulary import BEGIN, END, RESERVED
-from hardalign.models.rows import Rows
+from conftest import random_pair, tiny_model, tiny_vocabulary, widened
+from hardalign.data.batching import Encoded, collate
+from hardalign.data.vocabulary import BEGIN, END
 from hardalign.models.systems import SYSTEMS
-from hardalign.models.transducer import Step, Transducer
-from hardalign.search import LENGTH_LIMIT, greedy
+from hardalign.models.transducer import Transducer
+from hardalign.search import LENGTH_LIMIT, Hypothesis, greedy, noise, sample
+from search.conftest import WORDS, Scripted, lean, numbers, sources
+from search.exhaustive import distribution
 
 systems = pytest.mark.parametrize("system", SYSTEMS)
-
-
-@dataclass(frozen=True)
-class Place(Rows):
-    word: Tensor  # [N]
-    position: Tensor  # [N]
-
-
-class Scripted(Transducer):
-    """Says what it was told to: for each word a list of letters, then an end, or none."""
-
-    def __init__(self, scripts: Sequence[str | None]) -> None:
-        super().__init__()
-        self.scripts = scripts
-        self.previous: list[list[int]] = [[] for _ in scripts]
-        self.batch_sizes: list[int] = []
-
-    def begin(self, batch: Batch) -> Place:
-        self.width = batch.source.shape[1]
-        return Place(torch.arange(len(batch)), torch.zeros(len(batch), dtype=torch.long))
-
-    def step(self, state: Rows, previous: Tensor) -> Step:
-        assert isinstance(state, Place)
-        self.batch_sizes.append(len(previous))
-        log_probs = torch.full((len(previous), 4), -5.0)
-        alignment = torch.zeros(len(previous), self.width)
-        for row, (word, position) in enumerate(zip(state.word, state.position, strict=True)):
-            self.previous[word].append(int(previous[row]))
-            log_probs[row, self.choice(int(word), int(position))] = -0.5 - int(word)
-            alignment[row, position % self.width] = 1.0
-        return Step(log_probs, alignment, Place(state.word, state.position + 1))
-
-    def choice(self, word: int, position: int) -> int:
-        script = self.scripts[word]
-        if script is None:
-            return 1
-        return "xyz".index(script[position]) + 1 if position < len(script) else 0
-
-    def log_likelihood(self, batch: Batch) -> Tensor:
-        raise NotImplementedError
-
-    def align(self, batch: Batch) -> Tensor:
-        raise NotImplementedError
-
-
-def numbers(word: str) -> list[int]:
-    return ["xyz".index(letter) + RESERVED for letter in word]
-
-
-def sources(lengths: Sequence[int]) -> Batch:
-    return collate([Encoded(random_pair(length, 0).source, 0, []) for length in lengths])
 
 
 def test_each_word_is_cut_at_its_own_end():
@@ -115,34 +65,24 @@ def test_an_end_just_before_the_limit_counts(letters: int, finished: bool):
     assert hypothesis.alignment.shape == (limit, 4)
 
 
-def lean(model: Transducer, amount: float) -> Transducer:
-    """Make an end more or less likely."""
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            if name.endswith("output.bias"):
-                parameter[END] += amount
-    return model
-
-
 @torch.inference_mode()
 def step_by_step(model: Transducer, pair: Encoded) -> tuple[list[int], float, bool, Tensor]:
     """Greedy search for one word, with nothing clever about it."""
     state, symbol = model.begin(collate([pair])), BEGIN
     symbols: list[int] = []
     total, rows = 0.0, []
-    for _ in range(LENGTH_LIMIT * len(pair.source)):
+    while len(symbols) < LENGTH_LIMIT * len(pair.source):
         step = model.step(state, torch.tensor([symbol]))
         state = step.state
         symbol = int(step.log_probs[0].argmax()) + END
         total += float(step.log_probs[0].max())
+        if symbol == model.silent:
+            continue
         rows.append(step.alignment[0])
         if symbol == END:
             return symbols, total, True, torch.stack(rows)
         symbols.append(symbol)
     return symbols, total, False, torch.stack(rows)
-
-
-WORDS = random_pairs(12, longest=6, seed=5)
 
 
 @systems
@@ -189,3 +129,74 @@ def test_a_model_may_have_nothing_to_say(system: str):
         assert hypothesis.symbols == []
         assert hypothesis.finished
         assert hypothesis.alignment.shape[0] == 1
+
+
+def draw(model: Transducer, words: Sequence[Encoded], seed: int = 0) -> list[Hypothesis]:
+    batch = collate(words)
+    return sample(model, batch, noise([(seed, k) for k in range(len(words))], batch))
+
+
+@systems
+def test_samples_follow_the_distribution(system: str):
+    vocabulary = tiny_vocabulary(target="xy")
+    model = lean(tiny_model(system, vocabulary, scale=2.0), 1.0)
+    word = random_pair(2, 0, vocabulary=vocabulary)
+    count = 4000
+    drawn = Counter(tuple(found.symbols) for found in draw(model, [word] * count))
+    expected = distribution(model, word, longest=5)
+    likely = [string for string, log_prob in expected.items() if log_prob > -4]
+    assert len(likely) > 3
+    for string in likely:
+        p = expected[string].exp().item()
+        error = (p * (1 - p) / count) ** 0.5
+        assert drawn[string] / count == pytest.approx(p, abs=4.5 * error)
+
+
+@systems
+def test_a_samples_score_is_that_of_what_was_drawn(system: str):
+    model = lean(tiny_model(system, scale=6.0), 2.0)
+    for pair, found in zip(WORDS, draw(model, WORDS), strict=True):
+        assert found.alignment.shape[0] == len(found.symbols) + found.finished
+        if found.finished and system != "monotonic":
+            given = collate([Encoded(pair.source, pair.tags, [*found.symbols, END])])
+            assert found.log_prob == pytest.approx(model.log_likelihood(given).item(), abs=1e-9)
+
+
+@systems
+def test_samples_are_reproducible_and_a_words_own(system: str):
+    model = lean(tiny_model(system, dtype=torch.float32), 2.0)
+    together = draw(model, WORDS)
+    assert strings(together) == strings(draw(model, WORDS))
+    assert strings(together) != strings(draw(model, WORDS, seed=1))
+    assert len(set(strings(draw(model, WORDS[:1] * 20)))) > 1
+    batch = widened([*WORDS, random_pair(30, 0)], 5, seed=0)
+    seeds = [(0, k) for k in range(len(batch))]
+    assert strings(sample(model, batch, noise(seeds, batch)))[:-1] == strings(together)
+
+
+def strings(found: list[Hypothesis]) -> list[tuple[int, ...]]:
+    return [tuple(hypothesis.symbols) for hypothesis in found]
+
+
+@systems
+def test_the_impossible_is_never_drawn(system: str):
+    """Noise at both ends of its range, where only one action is possible."""
+    model = lean(tiny_model(system), 1e6)
+    for value in (0.0, 1 - 2**-53):
+        extreme = torch.full((len(WORDS), 100), value, dtype=torch.float64)
+        assert not any(found.symbols for found in sample(model, collate(WORDS), extreme))
+
+
+@pytest.mark.parametrize("value", [0.0, 1 - 2**-53])
+def test_a_pointer_at_the_end_cannot_be_drawn_further(value: float):
+    model = lean(tiny_model("monotonic"), -1e6)
+    extreme = torch.full((len(WORDS), 200), value, dtype=torch.float64)
+    for found in sample(model, collate(WORDS), extreme):
+        assert not found.finished
+
+
+def test_sampling_stops_at_the_limit():
+    model = lean(tiny_model(dtype=torch.float32), -1e6)
+    for pair, found in zip(WORDS, draw(model, WORDS), strict=True):
+        assert len(found.symbols) == LENGTH_LIMIT * len(pair.source)
+        assert not found.finished

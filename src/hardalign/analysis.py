@@ -1,0 +1,67 @@
+"""Are predictions whose alignments cross more often wrong? (paper, Table "confusion")."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from hardalign.alignment import EDGE
+
+
+@dataclass(frozen=True)
+class Item:
+    """One prediction."""
+
+    source: str
+    prediction: str
+    references: list[str]
+    correct: bool
+    monotonic: bool
+    """Whether no two edges cross."""
+    edges: list[tuple[int, int]]
+    """(source index, target index), both from 0."""
+
+
+@dataclass(frozen=True)
+class Breakdown:
+    """How many predictions are correct and monotonic, with those that are not monotonic."""
+
+    counts: dict[tuple[bool, bool], int]
+    """By (correct, monotonic)."""
+    crossing: list[Item]
+    threshold: float = EDGE
+
+    @classmethod
+    def of(cls, items: Iterable[Item], threshold: float = EDGE) -> Breakdown:
+        """Count a stream of items; only those that are not monotonic are kept."""
+        counts = {
+            (correct, monotonic): 0 for correct in (True, False) for monotonic in (True, False)
+        }
+        crossing = []
+        for item in items:
+            counts[item.correct, item.monotonic] += 1
+            if not item.monotonic:
+                crossing.append(item)
+        return cls(counts, crossing, threshold)
+
+    def table(self) -> str:
+        """The table as the paper has it."""
+        lines = [f"{'':<14}{'correct':>10}{'incorrect':>10}"]
+        for name, monotonic in (("monotonic", True), ("non-monotonic", False)):
+            correct, incorrect = self.counts[True, monotonic], self.counts[False, monotonic]
+            lines.append(f"{name:<14}{correct:>10}{incorrect:>10}")
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as JSON can hold it."""
+        names = {True: "monotonic", False: "non_monotonic"}
+        return {
+            "n": sum(self.counts.values()),
+            **{
+                outcome: {name: self.counts[correct, key] for key, name in names.items()}
+                for outcome, correct in (("correct", True), ("incorrect", False))
+            },
+            "threshold": self.threshold,
+            "non_monotonic_items": [asdict(item) for item in self.crossing],
+        }

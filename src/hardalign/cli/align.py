@@ -1,0 +1,138 @@
+"""``hardalign align``: which source symbol each target symbol came from, pair by pair."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from json import dumps
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+
+from hardalign.cli.console import note, note_skipped
+from hardalign.cli.options import FileOptions
+from hardalign.errors import HardalignError
+
+if TYPE_CHECKING:
+    from hardalign.data.example import Example
+    from hardalign.data.formats import Format
+
+
+def align(
+    model: Annotated[
+        str | None, tyro.conf.Positional, tyro.conf.arg(metavar="MODEL", help_behavior_hint="")
+    ] = None,
+    file: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")] = "-",
+    *,
+    unsupervised: Annotated[
+        str | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")
+    ] = None,
+    symbols: bool = False,
+    posterior: bool = False,
+    files: FileOptions = FileOptions(),  # noqa: B008 - frozen
+    allow_empty: bool = False,
+) -> None:
+    r"""Align the sources of a file with its targets, one line per pair, in order.
+
+    $ hardalign align runs/g2p lexicon.tsv
+
+    $ hardalign align --unsupervised lexicon.tsv --format lexicon --symbols
+
+    Printed are index pairs source-target (Pharaoh), from 0, over the symbols of the file: a target
+    symbol that comes from the begin or end of the source or from a tag has no pair. A pair whose
+    target has a symbol that the model has never seen gets an empty line, and is reported.
+
+    With --symbols, action → AE K SH AH N is a:AE c:K t:SH i: o:AH n:N, each source symbol with what
+    comes from it; several are joined by |, +PL:s comes from a tag, ⊢:x from the begin, ⊣:x from the
+    end, :x from nothing. Read from left to right, target symbols are in order; one that does not
+    follow the one before carries its place from 0: m:m|m@3 e:e@1|e@4. A blank is \s, and a
+    backslash stands before what would be misread. (hardalign.notation.read_symbols reads it.)
+
+    With --posterior, a line is a JSON object: weights [target][source], those of begin, tags and
+    end apart, the entropy of each row in nats, and kind: posterior, attention (weights that do not
+    know the symbol they led to) or path.
+
+    Args:
+        model: Folder of a trained model.
+        file: File with sources and targets; - is standard input.
+        unsupervised: Align this file without a model, by what its own pairs have in common.
+        symbols: Print aligned symbols instead of indices.
+        posterior: Print all weights, as JSON.
+        files: How the file is read, if not as the model was trained.
+        allow_empty: Allow empty targets.
+    """
+    if symbols and posterior:
+        raise HardalignError("choose one of --symbols and --posterior")
+    # The locale must not decide whether a script can be printed.
+    sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
+    if unsupervised is not None:
+        if model is not None or posterior:
+            what = "--posterior needs a model" if posterior else "give a model or --unsupervised"
+            raise HardalignError(f"{what}, not both: --unsupervised finds one path")
+        lines = _unsupervised(unsupervised, files, symbols, allow_empty)
+    elif model is not None:
+        lines = _by_model(model, file, files, symbols, posterior, allow_empty)
+    else:
+        raise HardalignError("give a model and a file, or --unsupervised and a file")
+    for line in lines:
+        print(line)
+
+
+def _unsupervised(file: str, files: FileOptions, symbols: bool, allow_empty: bool) -> Iterator[str]:
+    from hardalign.data.formats import FORMATS
+    from hardalign.notation import write_pharaoh, write_symbols
+    from hardalign.unsupervised import UnsupervisedAligner
+
+    pairs = list(_pairs(file, files.resolve(FORMATS["pairs"]), allow_empty))
+    note("unsupervised aligner: one path per pair")
+    for links in UnsupervisedAligner(pairs).align(pairs):
+        yield write_symbols(links) if symbols else write_pharaoh(links.pairs)
+
+
+def _by_model(
+    model: str, file: str, files: FileOptions, symbols: bool, posterior: bool, allow_empty: bool
+) -> Iterator[str]:
+    from hardalign.alignment import KINDS
+    from hardalign.data.vocabulary import UnknownSymbols
+    from hardalign.models.systems import find_system
+    from hardalign.predictor import load
+
+    predictor = load(model)
+    vocabulary, system = predictor.description.vocabulary, predictor.description.model.system
+    unknown = UnknownSymbols(vocabulary.source)
+    unspellable: Counter[str] = Counter()
+    lines: list[int] = []  # where the pairs are that could not be aligned
+    note(f"{system}: {KINDS[find_system(system).alignment]}")
+    pairs = _pairs(file, files.resolve(predictor.description.format), allow_empty)
+    for pair, found in predictor.align_pairs(pairs):
+        unknown.note(pair)
+        if found is None:
+            missing = vocabulary.target.unknown(pair.targets[0])
+            unspellable.update(missing)
+            lines.append(pair.line)
+            facts = {"source": pair.source, "target": pair.targets[0], "unknown": missing}
+            yield dumps(facts, ensure_ascii=False) if posterior else ""
+        elif posterior:
+            yield dumps(found.to_dict(), ensure_ascii=False)
+        else:
+            yield found.symbol_text() if symbols else found.pharaoh()
+    if report := unknown.report():
+        note(report)
+    if lines:
+        shown = ", ".join(f"{symbol!r} × {n}" for symbol, n in unspellable.most_common(20))
+        note(
+            f"pairs that could not be aligned: {len(lines)} (first: line {lines[0]}); symbols that "
+            f"the model has never seen in a target: {shown}"
+        )
+
+
+def _pairs(file: str, layout: Format, allow_empty: bool) -> Iterator[Example]:
+    """The pairs of a file, several where a source has several targets."""
+    from hardalign.data.example import training_pairs
+    from hardalign.data.reading import Skipped, read_examples
+
+    skipped = Skipped()
+    reading = read_examples(file, layout, "evaluation", allow_empty=allow_empty, skipped=skipped)
+    yield from training_pairs(reading)
+    note_skipped(file, skipped, "passed over")

@@ -1,0 +1,115 @@
+"""``hardalign analyze``: correct and incorrect predictions, with and without crossing edges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from json import dumps
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+
+from hardalign.cli.console import note, note_skipped
+from hardalign.cli.options import FileOptions, Model
+from hardalign.errors import HardalignError
+from hardalign.version import __version__
+
+if TYPE_CHECKING:
+    from hardalign.analysis import Item
+    from hardalign.data.example import Example
+    from hardalign.data.vocabulary import UnknownSymbols
+    from hardalign.predictor import Predictor
+
+WEIGHTS = {
+    "posterior": "alignment distribution α_j(i), which does not know y_i yet",
+    "attention": "attention weights α_j(i)",
+    "path": "the pointer's path",
+}
+"""What the edges of a prediction are read from, by the kind of a system's alignments."""
+
+
+def analyze(
+    model: Model,
+    file: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")],
+    *,
+    threshold: float = 0.1,
+    json: bool = False,
+    files: FileOptions = FileOptions(),  # noqa: B008 - frozen
+    allow_empty: bool = False,
+) -> None:
+    """Count correct and incorrect predictions with and without crossing alignments.
+
+    $ hardalign analyze runs/g2p test.tsv
+
+    As in the paper, there is an edge between source symbol j and predicted symbol i where the
+    weight α_j(i) with which the model looked at j is larger than 0.1, and an alignment is
+    non-monotonic where two edges cross. Edges to the begin and end of the source and to tags do not
+    count: these are no places in the source. Every distinct source counts once, and is correct if
+    predicted as one of its references has it. After the table, each non-monotonic item is listed:
+    correct or incorrect TAB source TAB prediction TAB references TAB edges (source-target, from 0).
+
+    Args:
+        model: Folder of a trained model.
+        file: File with sources and targets; - is standard input.
+        threshold: The weight that an edge exceeds.
+        json: Print one JSON object.
+        files: How the file is read, if not as the model was trained.
+        allow_empty: Allow empty targets.
+    """
+    from hardalign.analysis import Breakdown
+    from hardalign.data.example import evaluation_items
+    from hardalign.data.reading import Skipped, read_examples
+    from hardalign.data.vocabulary import UnknownSymbols
+    from hardalign.models.systems import find_system
+    from hardalign.notation import write_pharaoh
+    from hardalign.predictor import load
+
+    if not 0 <= threshold < 1:
+        raise HardalignError(f"a threshold is from 0 to 1, not {threshold}")
+    predictor = load(model)
+    layout, system = predictor.description.format, predictor.description.model.system
+    skipped = Skipped()
+    examples = read_examples(
+        file, files.resolve(layout), "evaluation", allow_empty=allow_empty, skipped=skipped
+    )
+    questions = evaluation_items(examples)
+    note_skipped(file, skipped, "passed over")
+    unknown = UnknownSymbols(predictor.description.vocabulary.source)
+    found = Breakdown.of(_items(predictor, questions, unknown, threshold), threshold)
+    if report := unknown.report():
+        note(report)
+    edges = f"edges: {WEIGHTS[find_system(system).alignment]} > {threshold:g}"
+    signature = f"{edges} | greedy | model {model} ({system}) | {file} | hardalign {__version__}"
+    if json:
+        print(dumps({**found.to_dict(), "signature": signature}, ensure_ascii=False))
+        return
+    print(found.table())
+    print(signature)
+    for item in found.crossing:
+        outcome = "correct" if item.correct else "incorrect"
+        columns = outcome, item.source, item.prediction, " / ".join(item.references)
+        print(*columns, write_pharaoh(item.edges), sep="\t")
+
+
+def _items(
+    predictor: Predictor, questions: Sequence[Example], unknown: UnknownSymbols, threshold: float
+) -> Iterator[Item]:
+    from hardalign.alignment import Alignment
+    from hardalign.analysis import Item
+
+    spell = predictor.description.format.join_target
+    for question, found in zip(questions, predictor.predict(questions, unknown), strict=True):
+        looked = Alignment(
+            question.source,
+            found.symbols,
+            question.tags,
+            found.weights.double().numpy(),
+            "attention",
+        )
+        yield Item(
+            source=question.text,
+            prediction=found.text,
+            references=[spell(target) for target in question.targets],
+            correct=found.symbols in question.targets,
+            monotonic=looked.is_monotonic(threshold),
+            edges=looked.edges(threshold),
+        )

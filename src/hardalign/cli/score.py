@@ -1,0 +1,76 @@
+"""``hardalign score``: how probable the targets of a file are."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from itertools import tee
+from typing import Annotated
+
+import tyro
+
+from hardalign.cli.console import note, note_score_kind, note_skipped
+from hardalign.cli.options import FileOptions, Model
+
+
+def score(
+    model: Model,
+    file: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")] = "-",
+    *,
+    per_symbol: bool = False,
+    files: FileOptions = FileOptions(),  # noqa: B008 - frozen
+    allow_empty: bool = False,
+) -> None:
+    """Print log p(target | source) of each pair, one line per pair, in order.
+
+    $ hardalign score runs/g2p lexicon.tsv
+
+    $ hardalign score runs/g2p lexicon.tsv --per-symbol
+
+    Printed is: source TAB target TAB log-probability, a natural logarithm, the end of the string
+    included; -inf if the target has a symbol that the model has never seen, which is reported.
+    A name with several targets has a line for each. The score is exact but for two systems:
+    hard-feed gives the probability under the rule by which it decodes, monotonic that of one way
+    to write the target, its aligner's, which is a lower bound.
+
+    Args:
+        model: Folder of a trained model.
+        file: File with sources and targets; - is standard input.
+        per_symbol: Add a column: the log-probabilities of the target's symbols and of its end,
+            separated by blanks, whose sum is the score.
+        files: How the file is read, if not as the model was trained.
+        allow_empty: Allow empty targets.
+    """
+    from hardalign.data.example import training_pairs
+    from hardalign.data.reading import Skipped, read_examples
+    from hardalign.data.vocabulary import UnknownSymbols
+    from hardalign.predictor import load
+
+    predictor = load(model)
+    vocabulary = predictor.description.vocabulary
+    layout = files.resolve(predictor.description.format)
+    skipped = Skipped()
+    examples = read_examples(file, layout, "evaluation", allow_empty=allow_empty, skipped=skipped)
+    unknown, unspelled = UnknownSymbols(vocabulary.source), Counter[str]()
+    impossible = 0
+    pairs, asked = tee(training_pairs(examples))
+    for pair, log_probs in zip(pairs, predictor.symbol_log_probs(asked), strict=True):
+        columns = [pair.text, layout.join_target(pair.targets[0]), f"{math.fsum(log_probs):.6f}"]
+        if per_symbol:
+            columns.append(" ".join(f"{value:.6f}" for value in log_probs))
+        print("\t".join(columns))
+        unknown.note(pair)
+        never_seen = vocabulary.target.unknown(pair.targets[0])
+        unspelled.update(never_seen)
+        impossible += bool(never_seen)
+    note_skipped(file, skipped, "passed over")
+    if report := unknown.report():
+        note(report)
+    if impossible:
+        named = ", ".join(f"{symbol!r} × {count}" for symbol, count in unspelled.most_common(20))
+        more = f" and {len(unspelled) - 20} other symbols" if len(unspelled) > 20 else ""
+        note(
+            f"{impossible} targets have log p = -inf, because they have symbols that were never "
+            f"seen in training: {named}{more}"
+        )
+    note_score_kind(predictor.score_kind)

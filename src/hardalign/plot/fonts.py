@@ -1,0 +1,103 @@
+"""Fonts that have the glyphs of a label, among those that are installed; needs matplotlib.
+
+matplotlib brings one font, DejaVu Sans, which has Latin, Greek, Cyrillic, Arabic and IPA, but no
+Hangul, no Devanagari and no Han. It shapes text right, joins Arabic letters and places marks, where
+one font has all of a label. So each label gets the first font that has all of it.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Iterator
+from functools import cache
+
+from matplotlib.font_manager import FontEntry, FontProperties, fontManager
+from matplotlib.ft2font import FT2Font
+
+DEFAULT = "DejaVu Sans"
+"""Always there: matplotlib brings it."""
+
+_PREFERRED = (
+    DEFAULT,
+    "Noto Sans CJK JP",
+    "Noto Sans",
+    "Arial Unicode MS",
+    "Apple",
+    "Malgun",
+    "Nirmala",
+)
+"""Beginnings of the names of families that read well at a small size, best first."""
+
+_INVISIBLE = ("Cf", "Cc", "Zs")
+"""Categories of characters that may do without a glyph: joiners, selectors, blanks."""
+
+
+def font_for(text: str) -> FontProperties:
+    """The first installed font that has all of a label, else those that have most of it."""
+    wanted = _visible(text)
+    for family in _families():
+        if wanted <= _covered(family):
+            return FontProperties(family=family)
+    return FontProperties(family=[DEFAULT, *_useful(wanted)])
+
+
+def missing(texts: Iterable[str]) -> list[str]:
+    """The characters that no installed font has, in the order of first appearance."""
+    characters = dict.fromkeys(c for text in texts for c in text if c in _visible(c))
+    return [c for c in characters if not any(c in _covered(family) for family in _families())]
+
+
+def describe_missing(texts: Iterable[str]) -> str | None:
+    """One line that names what cannot be drawn and says what to do; None if all can be."""
+    characters = missing(texts)
+    if not characters:
+        return None
+    shown = ", ".join(f"{c!r} ({unicodedata.name(c, f'U+{ord(c):04X}')})" for c in characters[:3])
+    more = f" and {len(characters) - 3} other characters" if len(characters) > 3 else ""
+    return (
+        f"no installed font has {shown}{more}: a box stands there. Install one that does, "
+        "for example (Debian) with apt install fonts-noto-core fonts-noto-cjk"
+    )
+
+
+def _useful(wanted: set[str]) -> Iterator[str]:
+    """Families that together have as much of the characters as any have."""
+    wanted = wanted - _covered(DEFAULT)
+    for family in _families():
+        if found := wanted & _covered(family):
+            wanted -= found
+            yield family
+        if not wanted:
+            return
+
+
+@cache
+def _families() -> list[str]:
+    """The installed families that have an upright face of normal weight, best first."""
+
+    def rank(family: str) -> tuple[int, str]:
+        named = (k for k, beginning in enumerate(_PREFERRED) if family.startswith(beginning))
+        return next(named, len(_PREFERRED)), family
+
+    return sorted(_faces(), key=rank)
+
+
+@cache
+def _faces() -> dict[str, FontEntry]:
+    # The font of last resort has a box for everything, which is what is to be avoided.
+    return {
+        entry.name: entry
+        for entry in fontManager.ttflist
+        if (entry.style, entry.weight) == ("normal", 400) and "Last" not in entry.name
+    }
+
+
+@cache
+def _covered(family: str) -> frozenset[str]:
+    """The characters that a family has glyphs for."""
+    entry = _faces()[family]
+    return frozenset(map(chr, FT2Font(entry.fname, face_index=entry.index).get_charmap()))
+
+
+def _visible(text: str) -> set[str]:
+    return {character for character in text if unicodedata.category(character) not in _INVISIBLE}
