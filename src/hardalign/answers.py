@@ -13,7 +13,7 @@ from hardalign.data.batching import Encoded, collate
 from hardalign.data.vocabulary import END
 from hardalign.inference import device_of, in_batches, log_likelihoods, predictions
 from hardalign.models.transducer import Transducer
-from hardalign.search import MASS_BEAM_LIMIT, Hypothesis, Search, beam, noise, sample
+from hardalign.search import MASS_BEAM_LIMIT, Hypothesis, Search, beam_search, noise, sample
 
 MASS_BEAM = 8
 """Width of the first beam of a search for probability mass."""
@@ -47,7 +47,7 @@ def _beams(
 ) -> list[list[Hypothesis]]:
     def search(positions: list[int]) -> list[list[Hypothesis]]:
         batch = collate([sources[k] for k in positions])
-        return beam(model, batch.to(device_of(model)), width, keep, mass)
+        return beam_search(model, batch.to(device_of(model)), width, keep, mass)
 
     return in_batches(search, [width * len(source.source) for source in sources])
 

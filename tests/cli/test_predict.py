@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import io
+import json
+import math
 import sys
 from pathlib import Path
 
@@ -84,3 +86,134 @@ def test_broken_pipe_is_quiet(
         result = command("predict", model, stdin=b"ab\n")
         assert result.code == 141
     assert result.err == ""
+
+
+def rows(text: str) -> list[list[str]]:
+    return [line.split("\t") for line in text.splitlines()]
+
+
+WORDS = b"abc\n\ncab\nb\n"
+
+
+def test_a_beam_of_1_prints_what_greedy_search_does(command: Command, model: Path) -> None:
+    greedy = command("predict", model, "--scores", stdin=WORDS)
+    assert command("predict", model, "--scores", "--beam", 1, stdin=WORDS).out == greedy.out
+    assert command("predict", model, "--beam", 4, stdin=WORDS).code == 0
+
+
+def test_nbest_lists(command: Command, model: Path) -> None:
+    result = command("predict", model, "--nbest", 3, "--beam", 9, "--scores", stdin=WORDS)
+    assert result.code == 0
+    found = rows(result.out)
+    assert [row[0] for row in found] == ["abc"] * 3 + [""] + ["cab"] * 3 + ["b"] * 3
+    for word in ("abc", "cab", "b"):
+        own = [row for row in found if row[0] == word]
+        scores = [float(row[2]) for row in own]
+        assert scores == sorted(scores, reverse=True)
+        assert len({row[1] for row in own}) == 3
+    assert "fewer" not in result.err
+
+
+def test_scores_are_those_of_hardalign_score(command: Command, model: Path, tmp_path: Path) -> None:
+    predicted = command("predict", model, "--nbest", 3, "--scores", stdin=b"abc\ncab\n").out
+    pairs = "".join(f"{source}\t{target}\n" for source, target, _ in rows(predicted))
+    scored = command("score", model, "--allow-empty", stdin=pairs.encode())
+    assert scored.code == 0, scored.err
+    for one, other in zip(rows(predicted), rows(scored.out), strict=True):
+        assert one[:2] == other[:2]
+        assert float(one[2]) == pytest.approx(float(other[2]), abs=2e-6)
+
+
+def test_fewer_strings_than_asked_for_are_reported(command: Command, model: Path) -> None:
+    never_end(model, -30.0)
+    result = command("predict", model, "--nbest", 5, stdin=WORDS)
+    assert result.code == 0
+    assert "3 items have fewer than 5 predictions" in result.err
+    assert "(first: item 1)" in result.err
+
+
+def never_end(folder: Path, bias: float) -> None:
+    from hardalign.storage import WEIGHTS, read_tensors, write_tensors
+
+    tensors, notes = read_tensors(folder / WEIGHTS)
+    tensors["head.attention.output.bias"][3] = bias
+    write_tensors(folder / WEIGHTS, tensors, notes)
+
+
+def test_samples_can_be_drawn_again(command: Command, model: Path) -> None:
+    first = command("predict", model, "--sample", 4, "--seed", 1, stdin=WORDS)
+    assert [row[0] for row in rows(first.out)] == ["abc"] * 4 + [""] + ["cab"] * 4 + ["b"] * 4
+    assert command("predict", model, "--sample", 4, "--seed", 1, stdin=WORDS).out == first.out
+    assert command("predict", model, "--sample", 4, stdin=WORDS).out != first.out
+    with_mates = command("predict", model, "--sample", 4, "--seed", 1, stdin=WORDS + b"cabcab\n")
+    assert with_mates.out.startswith(first.out)
+
+
+def test_mass_is_covered_and_printed(command: Command, model: Path) -> None:
+    never_end(model, 3.0)
+    result = command("predict", model, "--mass", 0.9, "--scores", stdin=b"abc\ncab\n")
+    assert result.code == 0
+    for word in ("abc", "cab"):
+        own = [row for row in rows(result.out) if row[0] == word]
+        covered = 0.0
+        for row in own:
+            assert covered < 0.9
+            covered += math.exp(float(row[2]))
+            assert float(row[3]) == pytest.approx(covered, abs=1e-5)
+        assert covered >= 0.9
+    assert "not covered" not in result.err
+
+
+def test_mass_that_cannot_be_covered_is_reported(command: Command, model: Path) -> None:
+    never_end(model, -3.0)
+    result = command("predict", model, "--mass", 0.9, stdin=b"c\n")
+    assert result.code == 0
+    assert "1 items were not covered to 0.9 by a beam of 256" in result.err
+
+
+def test_json_lines(command: Command, model: Path) -> None:
+    result = command("predict", model, "--jsonl", "--nbest", 2, "--beam", 9, stdin=WORDS)
+    assert result.code == 0
+    lines = [json.loads(line) for line in result.out.splitlines()]
+    assert [line["source"] for line in lines] == ["abc", "", "cab", "b"]
+    assert [len(line["predictions"]) for line in lines] == [2, 0, 2, 2]
+    for line in lines:
+        for entry in line["predictions"]:
+            assert list(entry) == ["text", "symbols", "log_prob", "finished"]
+            assert "".join(entry["symbols"]) == entry["text"]
+            assert entry["log_prob"] < 0
+            assert entry["finished"]
+    result = command("predict", model, "--jsonl", "--mass", 0.01, stdin=b"abc\n")
+    assert json.loads(result.out)["mass"] >= 0.01
+
+
+@pytest.mark.parametrize("system", ["hard-feed", "monotonic"])
+def test_scores_that_are_not_exact_are_labelled(
+    system: str, command: Command, pairs: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / system
+    training = ("--dev", pairs, "--out", folder, "--epochs", 0, "--system", system)
+    assert command("train", pairs, *training).code == 0
+    assert "not exact" in command("predict", folder, "--scores", stdin=WORDS).err
+    assert "not exact" in command("predict", folder, "--jsonl", stdin=WORDS).err
+    assert "not exact" not in command("predict", folder, stdin=WORDS).err
+    assert "not exact" in command("score", folder, stdin=b"abc\tABC\n").err
+    complains(command("predict", folder, "--mass", 0.5, stdin=WORDS), "not exact", system)
+    assert command("predict", folder, "--nbest", 3, stdin=WORDS).code == 0
+    assert command("predict", folder, "--sample", 3, stdin=WORDS).code == 0
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--beam", 0),
+        ("--nbest", 0),
+        ("--beam", 2, "--nbest", 3),
+        ("--mass", 1.5),
+        ("--mass", 0.5, "--nbest", 2),
+        ("--sample", 2, "--beam", 2),
+        ("--sample", 2, "--seed", -1),
+    ],
+)
+def test_contradictory_wishes(options: tuple[object, ...], command: Command, model: Path) -> None:
+    complains(command("predict", model, *options, stdin=WORDS))

@@ -16,7 +16,7 @@ from hardalign.data.vocabulary import BEGIN, END, UNKNOWN
 from hardalign.models.rows import Rows
 from hardalign.models.systems import SYSTEMS
 from hardalign.models.transducer import Step, Transducer
-from hardalign.search import LENGTH_LIMIT, Hypothesis, beam, greedy
+from hardalign.search import LENGTH_LIMIT, Hypothesis, beam_search, greedy
 from search.conftest import WORDS, Scripted, lean, numbers, sources
 from search.exhaustive import String, distribution
 
@@ -33,7 +33,7 @@ def strings(found: Sequence[Hypothesis]) -> list[String]:
 def test_a_beam_of_1_is_greedy(system: str, seed: int):
     model = lean(tiny_model(system, seed=seed, scale=6.0, dtype=torch.float32), 1.0)
     batch = collate(WORDS)
-    for one, (other,) in zip(greedy(model, batch), beam(model, batch, 1), strict=True):
+    for one, (other,) in zip(greedy(model, batch), beam_search(model, batch, 1), strict=True):
         assert (one.symbols, one.finished) == (other.symbols, other.finished)
         assert one.log_prob == pytest.approx(other.log_prob, abs=1e-9)
         assert torch.equal(one.alignment, other.alignment)
@@ -48,7 +48,7 @@ def test_a_beam_as_wide_as_the_space_finds_the_best_strings(system: str, seed: i
     missing = 1 - sum(math.exp(log_prob) for log_prob in expected.values())
     best = sorted(expected, key=lambda string: -expected[string])[:4]
     assert expected[best[-1]].exp() > missing  # or a longer string might be among the best
-    (found,) = beam(model, collate([word]), 5000 if system == "monotonic" else 200, keep=4)
+    (found,) = beam_search(model, collate([word]), 5000 if system == "monotonic" else 200, keep=4)
     assert strings(found) == best
     for string, hypothesis in zip(best, found, strict=True):
         # Paths that come late to a string that has won already are not waited for.
@@ -60,7 +60,7 @@ def test_a_beam_as_wide_as_the_space_finds_the_best_strings(system: str, seed: i
 @systems
 def test_lists_are_sorted_different_and_scored(system: str):
     model = lean(tiny_model(system, scale=4.0), 2.0)
-    lists = beam(model, collate(WORDS), 6, keep=4)
+    lists = beam_search(model, collate(WORDS), 6, keep=4)
     assert sum(len(found) == 4 for found in lists) > 8
     for pair, found in zip(WORDS, lists, strict=True):
         assert len(set(strings(found))) == len(found) <= 4
@@ -79,7 +79,7 @@ def test_alignments_are_those_of_the_strings_own_steps(system: str):
     if system == "monotonic":
         pytest.skip("a string has several paths")
     model = lean(tiny_model(system, scale=4.0), 2.0)
-    for pair, found in zip(WORDS, beam(model, collate(WORDS), 6, keep=4), strict=True):
+    for pair, found in zip(WORDS, beam_search(model, collate(WORDS), 6, keep=4), strict=True):
         for hypothesis in found:
             state, rows = model.begin(collate([pair])), []
             for symbol in [BEGIN, *hypothesis.symbols]:
@@ -94,9 +94,9 @@ def test_alignments_are_those_of_the_strings_own_steps(system: str):
 @pytest.mark.parametrize("noise", [None, 0])
 def test_a_words_answers_are_its_own(system: str, noise: int | None):
     model = lean(tiny_model(system, scale=4.0), 2.0)
-    together = beam(model, widened([*WORDS, random_pair(30, 0)], 5, seed=noise), 4, keep=3)
+    together = beam_search(model, widened([*WORDS, random_pair(30, 0)], 5, seed=noise), 4, keep=3)
     for pair, found in zip(WORDS, together[:-1], strict=True):
-        (alone,) = beam(model, collate([pair]), 4, keep=3)
+        (alone,) = beam_search(model, collate([pair]), 4, keep=3)
         assert strings(alone) == strings(found)
         scores = [hypothesis.log_prob for hypothesis in found]
         assert [hypothesis.log_prob for hypothesis in alone] == pytest.approx(scores, abs=1e-9)
@@ -107,15 +107,15 @@ def test_any_width_will_do(width: int, keep: int, seed: int):
     """Wider than there are symbols, too, and whatever is asked for."""
     keep = min(keep, width)
     model = lean(tiny_model(seed=seed), 1.0)
-    for found in beam(model, collate(WORDS[:3]), width, keep):
+    for found in beam_search(model, collate(WORDS[:3]), width, keep):
         assert 1 <= len(found) <= keep
 
 
 @systems
 def test_enough_mass_is_enough(system: str):
     model = lean(tiny_model(system, scale=4.0), 2.0)
-    everything = beam(model, collate(WORDS), 32, keep=32)
-    some = beam(model, collate(WORDS), 32, keep=32, mass=0.5)
+    everything = beam_search(model, collate(WORDS), 32, keep=32)
+    some = beam_search(model, collate(WORDS), 32, keep=32, mass=0.5)
     for all_found, found in zip(everything, some, strict=True):
         covered, needed = 0.0, 0
         while covered < 0.5 and needed < len(all_found):
@@ -129,7 +129,7 @@ def test_enough_mass_is_enough(system: str):
 @systems
 def test_where_nothing_ends_the_best_is_cut_off(system: str):
     model = lean(tiny_model(system, dtype=torch.float32), -1e6)
-    for pair, found in zip(WORDS, beam(model, collate(WORDS), 3, keep=3), strict=True):
+    for pair, found in zip(WORDS, beam_search(model, collate(WORDS), 3, keep=3), strict=True):
         (hypothesis,) = found
         assert len(hypothesis.symbols) == LENGTH_LIMIT * len(pair.source)
         assert not hypothesis.finished
@@ -140,7 +140,7 @@ def test_where_nothing_ends_the_best_is_cut_off(system: str):
 @systems
 def test_a_model_may_have_nothing_to_say(system: str):
     model = lean(tiny_model(system, dtype=torch.float32), 1e6)
-    for found in beam(model, collate(WORDS), 4):
+    for found in beam_search(model, collate(WORDS), 4):
         assert strings(found) == [()]
 
 
@@ -148,7 +148,7 @@ def test_a_model_may_have_nothing_to_say(system: str):
 def test_an_end_just_before_the_limit_counts(letters: int, finished: bool):
     limit = LENGTH_LIMIT * 4
     word = "z" * (limit + letters)
-    ((hypothesis,),) = beam(Scripted([word]), sources([2]), 1)
+    ((hypothesis,),) = beam_search(Scripted([word]), sources([2]), 1)
     assert hypothesis.finished == finished
     assert hypothesis.symbols == numbers(word)[:limit]
 
@@ -207,26 +207,26 @@ def test_a_beam_sees_what_greed_does_not():
     (greedily,) = greedy(Table(GARDEN_PATH), batch)
     assert greedily.symbols == numbers("xy")
     model = Table(GARDEN_PATH)
-    ((found,),) = beam(model, batch, 2)
+    ((found,),) = beam_search(model, batch, 2)
     assert found.symbols == numbers("y")
     assert found.log_prob == pytest.approx(math.log(0.36))
     assert model.batch_sizes == [1, 2]  # no hypothesis can be better than 0.36 then
 
 
 def test_the_search_goes_on_for_as_many_as_are_asked_for():
-    (found,) = beam(Table(GARDEN_PATH), sources([2]), 3, keep=3)
+    (found,) = beam_search(Table(GARDEN_PATH), sources([2]), 3, keep=3)
     assert strings(found) == [tuple(numbers(word)) for word in ("y", "xy", "x")]
     assert [math.exp(h.log_prob) for h in found] == pytest.approx([0.36, 0.24, 0.18])
-    (found,) = beam(Table(GARDEN_PATH), sources([2]), 10, keep=10)
+    (found,) = beam_search(Table(GARDEN_PATH), sources([2]), 10, keep=10)
     assert [math.exp(h.log_prob) for h in found] == pytest.approx([0.36, 0.24, 0.18, 0.18, 0.04])
 
 
 def test_ties_go_to_the_lower_symbol():
     even = [{0: (0.25, 0), 1: (0.25, 0), 2: (0.25, 0), 3: (0.25, 0)}]
-    (found,) = beam(Table(even), sources([2]), 9, keep=4)
+    (found,) = beam_search(Table(even), sources([2]), 9, keep=4)
     assert strings(found) == [(), *[tuple(numbers(letter)) for letter in "xyz"]]
     model = Table([{1: (0.5, 0), 2: (0.5, 0)}])
-    ((found_one,),) = beam(model, sources([2]), 1)
+    ((found_one,),) = beam_search(model, sources([2]), 1)
     assert found_one.symbols == numbers("x") * LENGTH_LIMIT * 4
 
 
@@ -242,27 +242,27 @@ MEETING_PATHS = [
 
 def test_paths_of_one_string_are_added_up():
     model = Table(MEETING_PATHS, silent=STEP)
-    (found,) = beam(model, sources([2]), 4, keep=2)
+    (found,) = beam_search(model, sources([2]), 4, keep=2)
     assert strings(found) == [tuple(numbers("x")), tuple(numbers("y"))]
     assert [math.exp(h.log_prob) for h in found] == pytest.approx([0.7, 0.3])
     assert [h.alignment.shape[0] for h in found] == [2, 2]
-    ((greedily,),) = beam(Table(MEETING_PATHS, silent=STEP), sources([2]), 1)
+    ((greedily,),) = beam_search(Table(MEETING_PATHS, silent=STEP), sources([2]), 1)
     assert math.exp(greedily.log_prob) == pytest.approx(0.3)
 
 
 def test_a_string_cut_off_is_no_answer_beside_one_that_ends():
     model = Table([{0: (0.01, 0), 1: (0.99, 0)}])
-    found = beam(model, sources([2]), 2, keep=2)[0]
+    found = beam_search(model, sources([2]), 2, keep=2)[0]
     assert [h.finished for h in found] == [True, True]
     assert found[0].symbols == []
     model = Table([{1: (0.5, 0), 2: (0.5, 0)}])
-    (cut,) = beam(model, sources([2]), 4, keep=4)
+    (cut,) = beam_search(model, sources([2]), 4, keep=4)
     assert [h.finished for h in cut] == [False]
 
 
 def test_words_leave_as_they_are_done():
     model = Scripted(["xyz", "", "x", "zzyx"])
-    found = beam(model, sources([3, 1, 2, 5]), 1)
+    found = beam_search(model, sources([3, 1, 2, 5]), 1)
     assert strings([best for (best,) in found]) == [
         tuple(numbers(word)) for word in ("xyz", "", "x", "zzyx")
     ]
@@ -272,5 +272,5 @@ def test_words_leave_as_they_are_done():
 def test_unknown_letters_and_long_words():
     model = lean(tiny_model(dtype=torch.float32), 2.0)
     odd = replace(random_pair(3, 0), source=[BEGIN, UNKNOWN, UNKNOWN, END])
-    for found in beam(model, collate([odd, random_pair(200, 0)]), 3, keep=2):
+    for found in beam_search(model, collate([odd, random_pair(200, 0)]), 3, keep=2):
         assert found

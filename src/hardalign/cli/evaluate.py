@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from hardalign.cli.console import note, note_skipped
+from hardalign.cli.console import note, note_skipped, watched
 from hardalign.cli.options import FileOptions, Model
 from hardalign.errors import HardalignError
 from hardalign.files import sha256
@@ -58,7 +58,7 @@ def evaluate(
     examples, origin = _test_set(predictor, file, files, allow_empty)
     items = evaluation_items(examples)
     unknown = UnknownSymbols(predictor.description.vocabulary.source)
-    found = predictor.predict(items, unknown)
+    found = watched(predictor.predict(items, unknown), "words")
     metrics = measure([one.symbols for one in found], [item.targets for item in items])
     if report := unknown.report():
         note(report)

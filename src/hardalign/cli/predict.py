@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import tyro
 
-from hardalign.cli.console import note, note_score_kind, note_skipped
+from hardalign.cli.console import note, note_score_kind, note_skipped, watched
 from hardalign.cli.options import FileOptions, Model, Number
 from hardalign.files import whole_file
 
@@ -81,7 +81,7 @@ def predict(
     examples = read_examples(file, layout, "prediction", skipped=skipped)
     remarks = _Remarks(nbest or 1, mass)
     with _lines_to(output) as lines:
-        for found in predictor.answers(examples, search, unknown):
+        for found in watched(predictor.answers(examples, search, unknown), "words"):
             remarks.see(found)
             if jsonl:
                 lines.write(dumps(_object(found, mass), ensure_ascii=False) + "\n")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hardalign.search.beam import beam
+from hardalign.search.beam import beam_search
 from hardalign.search.history import LENGTH_LIMIT, Hypothesis
 from hardalign.search.settings import DEFAULT_BEAM, MASS_BEAM_LIMIT, Search
 from hardalign.search.walk import greedy, noise, sample
@@ -13,7 +13,7 @@ __all__ = [
     "MASS_BEAM_LIMIT",
     "Hypothesis",
     "Search",
-    "beam",
+    "beam_search",
     "greedy",
     "noise",
     "sample",

@@ -16,7 +16,7 @@ from hardalign.search.history import History, Hypothesis, limits
 
 
 @torch.inference_mode()
-def beam(
+def beam_search(
     model: Transducer, batch: Batch, width: int, keep: int = 1, mass: float = 1.0
 ) -> list[list[Hypothesis]]:
     """The most probable strings among those that a beam of some width meets.
