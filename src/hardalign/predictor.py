@@ -28,6 +28,8 @@ WINDOW = 8192
 """Answers held at a time, so that words of similar length can share a batch in constant memory."""
 CELLS = 1 << 20
 """Weights of alignments held at a time, for the same reason: they are as many as length squared."""
+ALIGNED = 512
+"""Answers aligned together."""
 
 
 @dataclass(frozen=True)
@@ -203,6 +205,30 @@ class Predictor:
                     yield pair, Alignment(*given, next(weights), kind, system)
                 else:
                     yield pair, None
+
+    def align_answers(
+        self, answered: Iterable[tuple[Example, list[Prediction]]]
+    ) -> Iterator[tuple[list[Prediction], list[Alignment]]]:
+        """Align what was predicted with its sources, in constant memory and the same order.
+
+        Args:
+            answered: Examples with their ``answers``.
+
+        Yields:
+            The answers and their alignments, none for an example without source symbols.
+        """
+        stream = iter(answered)
+        while window := list(islice(stream, ALIGNED)):
+            pairs = (
+                replace(example, targets=(prediction.symbols,))
+                for example, found in window
+                for prediction in found
+                if example.source
+            )
+            aligned = self.align_pairs(pairs)
+            for example, found in window:
+                wanted = islice(aligned, len(found) if example.source else 0)
+                yield found, [one for _, one in wanted if one is not None]
 
     def _pair(self, source: str, target: str) -> Example:
         symbols = self.description.format.target_symbols(target)

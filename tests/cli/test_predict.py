@@ -217,3 +217,16 @@ def test_scores_that_are_not_exact_are_labelled(
 )
 def test_contradictory_wishes(options: tuple[object, ...], command: Command, model: Path) -> None:
     complains(command("predict", model, *options, stdin=WORDS))
+
+
+def test_alignments_of_predictions(command: Command, model: Path, tmp_path: Path) -> None:
+    result = command("predict", model, "--alignments", stdin=b"ab\n\ncab\n")
+    assert result.code == 0, result.err
+    first, blank, second = (line.split("\t") for line in result.out.split("\n")[:-1])
+    assert blank == ["", "", ""]
+    for source, target, pairs in (first, second):
+        given = tmp_path / "pair.tsv"
+        given.write_text(f"{source}\t{target}\n")
+        assert command("align", model, given, "--allow-empty").out == f"{pairs}\n"
+    found = json.loads(command("predict", model, "--alignments", "--jsonl", stdin=b"ab").out)
+    assert found["predictions"][0]["alignment"]["kind"] == "posterior"

@@ -75,6 +75,32 @@ def test_lists_are_sorted_different_and_scored(system: str):
 
 
 @systems
+@pytest.mark.parametrize("seed", range(3))
+def test_a_single_answer_is_no_worse_than_that_of_greed_or_the_first_of_two(system: str, seed: int):
+    model = lean(tiny_model(system, seed=seed, scale=4.0), 1.0)
+    batch = collate(WORDS)
+    for greedily, (single,), two in zip(
+        greedy(model, batch),
+        beam_search(model, batch, 3),
+        beam_search(model, batch, 3, keep=2),
+        strict=True,
+    ):
+        if greedily.finished:
+            assert single.finished
+            assert single.log_prob >= greedily.log_prob - 1e-9 or system == "monotonic"
+        if two[0].finished:
+            assert single.log_prob >= two[0].log_prob - 1e-9
+
+
+def test_greedy_answers_stand_in_where_arithmetic_loses_them(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("hardalign.search.beam.SLACK", -1e3)
+    model = lean(tiny_model(), 1.0)
+    batch = collate(WORDS)
+    found = beam_search(model, batch, 3)
+    assert strings([best for (best,) in found]) == strings(greedy(model, batch))
+
+
+@systems
 def test_alignments_are_those_of_the_strings_own_steps(system: str):
     if system == "monotonic":
         pytest.skip("a string has several paths")
@@ -210,7 +236,8 @@ def test_a_beam_sees_what_greed_does_not():
     ((found,),) = beam_search(model, batch, 2)
     assert found.symbols == numbers("y")
     assert found.log_prob == pytest.approx(math.log(0.36))
-    assert model.batch_sizes == [1, 2]  # no hypothesis can be better than 0.36 then
+    # After greedy search, two steps: no hypothesis can be better than 0.36 then.
+    assert model.batch_sizes == [1, 1, 1, 1, 2]
 
 
 def test_the_search_goes_on_for_as_many_as_are_asked_for():

@@ -6,6 +6,7 @@ import contextlib
 import io
 import sys
 from collections.abc import Iterator
+from itertools import tee, zip_longest
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
@@ -17,6 +18,7 @@ from hardalign.cli.options import FileOptions, Model, Number
 from hardalign.files import whole_file
 
 if TYPE_CHECKING:
+    from hardalign.alignment import Alignment
     from hardalign.predictor import Prediction
 
 
@@ -30,6 +32,7 @@ def predict(
     sample: Annotated[int | None, tyro.conf.arg(metavar="K", help_behavior_hint="")] = None,
     seed: Annotated[int, tyro.conf.arg(metavar="N")] = 0,
     scores: bool = False,
+    alignments: bool = False,
     jsonl: bool = False,
     output: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None,
     files: FileOptions = FileOptions(),  # noqa: B008 - frozen
@@ -63,6 +66,8 @@ def predict(
             hardalign score does. It is exact but for two systems: hard-feed gives the probability
             under the rule by which it decodes, monotonic a lower bound, summed over the ways to
             write the string that the search found.
+        alignments: Add a last column, where each symbol of the prediction came from: index pairs
+            source-target, from 0, as hardalign align prints them.
         jsonl: Print one JSON object per input line: source and predictions, each with text,
             symbols, log_prob and finished (false if it was cut off).
         output: Write to this file, whole or not at all, instead of standard output.
@@ -78,15 +83,21 @@ def predict(
     unknown = UnknownSymbols(predictor.description.vocabulary.source)
     skipped = Skipped()
     layout = files.resolve(predictor.description.format)
-    examples = read_examples(file, layout, "prediction", skipped=skipped)
+    examples, asked = tee(read_examples(file, layout, "prediction", skipped=skipped))
     remarks = _Remarks(nbest or 1, mass)
     with _lines_to(output) as lines:
-        for found in watched(predictor.answers(examples, search, unknown), "words"):
+        answered = zip(asked, predictor.answers(examples, search, unknown), strict=True)
+        complete = (
+            predictor.align_answers(answered)
+            if alignments
+            else ((found, None) for _, found in answered)
+        )
+        for found, aligned in watched(complete, "words"):
             remarks.see(found)
             if jsonl:
-                lines.write(dumps(_object(found, mass), ensure_ascii=False) + "\n")
+                lines.write(dumps(_object(found, aligned, mass), ensure_ascii=False) + "\n")
             else:
-                lines.writelines(_rows(found, scores, mass))
+                lines.writelines(_rows(found, aligned, scores, mass))
     note_skipped(file, skipped, "answered with an empty prediction")
     if report := unknown.report():
         note(report)
@@ -95,29 +106,35 @@ def predict(
     remarks.report()
 
 
-def _rows(found: list[Prediction], scores: bool, mass: float | None) -> Iterator[str]:
+def _rows(
+    found: list[Prediction], aligned: list[Alignment] | None, scores: bool, mass: float | None
+) -> Iterator[str]:
     """A line for each prediction."""
     from hardalign.answers import covered
 
-    for prediction, so_far in zip(found, covered(found), strict=True):
+    for prediction, so_far, alignment in zip_longest(found, covered(found), aligned or ()):
         columns = [prediction.source, prediction.text]
         if scores:
             columns.append(f"{prediction.log_prob:.6f}")
         if mass is not None:
             columns.append(f"{so_far:.6f}")
+        if aligned is not None:
+            columns.append(alignment.pharaoh() if alignment else "")
         yield "\t".join(columns) + "\n"
 
 
-def _object(found: list[Prediction], mass: float | None) -> dict[str, Any]:
+def _object(
+    found: list[Prediction], aligned: list[Alignment] | None, mass: float | None
+) -> dict[str, Any]:
     """All predictions for one source."""
     from hardalign.answers import covered
 
     source = found[0].source
-    content: dict[str, Any] = {
-        "source": source,
-        # A blank line has no source, and its empty prediction is not the model's.
-        "predictions": [_entry(prediction) for prediction in found if source],
-    }
+    # A blank line has no source, and its empty prediction is not the model's.
+    entries = [_entry(prediction) for prediction in found if source]
+    for entry, alignment in zip(entries, aligned or (), strict=False):
+        entry["alignment"] = alignment.to_dict()
+    content: dict[str, Any] = {"source": source, "predictions": entries}
     if mass is not None:
         content["mass"] = covered(found)[-1]
     return content

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import islice
+from itertools import islice, zip_longest
 
 import torch
 from torch import Tensor
@@ -13,6 +13,10 @@ from hardalign.models.transducer import Transducer
 from hardalign.search.finalists import Finalists
 from hardalign.search.grid import Grid
 from hardalign.search.history import History, Hypothesis, limits
+from hardalign.search.walk import greedy_from
+
+SLACK = 1e-4
+"""How far apart the log-probabilities of one string may be that were computed in other company."""
 
 
 @torch.inference_mode()
@@ -27,7 +31,9 @@ def beam_search(
     then to the lower symbol, so that a beam of width 1 is greedy search.
 
     Where a model has a silent action, hypotheses are paths, and paths that write the same string
-    are added up as they end: the sum is over the paths that were found, a lower bound.
+    are added up as they end: the sum is over the paths that were found, a lower bound. Otherwise,
+    where a single string is asked for, greedy search goes first: of what is less probable than its
+    answer, nothing is followed, which halves the work.
 
     Args:
         model: Takes its steps with the hypotheses of all words as rows.
@@ -47,6 +53,8 @@ def beam_search(
     shortest, position = int(limit.min()), 0
     grid = Grid.start(len(batch), device)
     state = model.begin(batch)
+    quick = [] if paths or not width > keep == 1 else greedy_from(state, model, batch)
+    floor = _floor(quick, len(batch), device)
     previous = torch.full((len(batch),), BEGIN, device=device)  # [N]
     prefixes = torch.full_like(previous, -1)  # [N]
     while len(previous):
@@ -64,9 +72,19 @@ def beam_search(
             cut_off.add(grid.where(over), prefixes)
             grid = grid.where(~over)
         grid = grid.where(_promising(grid, finished, keep, mass, paths))
+        grid = grid.where(grid.scores >= floor[grid.word].unsqueeze(1))
         grid, row, previous = grid.compacted()
         state, prefixes = step.state.select(row), prefixes[row]
-    return _answers(history, finished, cut_off, keep)
+    found = _answers(history, finished, cut_off, keep)
+    return [own or [greedy] for own, greedy in zip_longest(found, quick)]
+
+
+def _floor(quick: list[Hypothesis], words: int, device: torch.device) -> Tensor:
+    """[words] the log-probability of each word's greedy answer, if it has one."""
+    if not quick:
+        return torch.full((words,), -torch.inf, dtype=torch.float64, device=device)
+    scores = [best.log_prob - SLACK if best.finished else -torch.inf for best in quick]
+    return torch.tensor(scores, dtype=torch.float64, device=device)
 
 
 def _promising(grid: Grid, finished: Finalists, keep: int, mass: float, paths: bool) -> Tensor:

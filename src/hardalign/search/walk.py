@@ -10,6 +10,7 @@ from torch import Tensor
 
 from hardalign.data.batching import Batch
 from hardalign.data.vocabulary import BEGIN, END
+from hardalign.models.rows import Rows
 from hardalign.models.transducer import Transducer
 from hardalign.search.history import LENGTH_LIMIT, History, Hypothesis, limits
 
@@ -20,7 +21,13 @@ action that each row takes [N]."""
 
 def greedy(model: Transducer, batch: Batch) -> list[Hypothesis]:
     """The most probable next action at every step, for a batch of source words."""
-    return _walk(model, batch, lambda log_probs, _rows, _step: log_probs.argmax(-1))
+    with torch.inference_mode():
+        return greedy_from(model.begin(batch), model, batch)
+
+
+def greedy_from(state: Rows, model: Transducer, batch: Batch) -> list[Hypothesis]:
+    """The same for a batch that has been read."""
+    return _walk(state, model, batch, lambda log_probs, _rows, _step: log_probs.argmax(-1))
 
 
 def sample(model: Transducer, batch: Batch, noise: Tensor) -> list[Hypothesis]:
@@ -38,7 +45,8 @@ def sample(model: Transducer, batch: Batch, noise: Tensor) -> list[Hypothesis]:
         mass = mass / mass[:, -1:]
         return torch.searchsorted(mass, noise[rows, step].unsqueeze(1), right=True).squeeze(1)
 
-    return _walk(model, batch, draw)
+    with torch.inference_mode():
+        return _walk(model.begin(batch), model, batch, draw)
 
 
 def noise(seeds: Sequence[Sequence[int]], batch: Batch) -> Tensor:
@@ -56,8 +64,7 @@ def noise(seeds: Sequence[Sequence[int]], batch: Batch) -> Tensor:
     return torch.from_numpy(rows).to(batch.source.device)
 
 
-@torch.inference_mode()
-def _walk(model: Transducer, batch: Batch, choose: Choose) -> list[Hypothesis]:
+def _walk(state: Rows, model: Transducer, batch: Batch, choose: Choose) -> list[Hypothesis]:
     """Follow what is chosen, step by step, to the end.
 
     Words that are finished leave the batch, so that no work is spent on them, and the host waits
@@ -70,7 +77,6 @@ def _walk(model: Transducer, batch: Batch, choose: Choose) -> list[Hypothesis]:
     written = torch.zeros(size, dtype=torch.long, device=device)
     prefixes = torch.full((size,), -1, device=device)
     last = torch.full((size,), BEGIN, device=device)
-    state = model.begin(batch)
     rows = torch.arange(size, device=device)  # which words are still in the batch
     position = 0
     while len(rows):
