@@ -67,7 +67,7 @@ SECTIONS = [
         "reduplication",
         "Reduplication",
         "Made-up words whose beginning is doubled, as in Pingelapese (the paper's Figure 1): the "
-        "alignment has to go back, which no monotonic model can do.",
+        "alignment goes back to the beginning, which a monotonic one cannot.",
         ["--corpus", "toy:reduplication", "--epochs", "8"],
         ["soft", "hard"],
         ["mejr", "zwapixu"],
