@@ -43,7 +43,7 @@ class TestChoice:
         assert report is not None
         assert "'漢' (CJK UNIFIED IDEOGRAPH-6F22)" in report
         assert "HANGUL LETTER HIEUH" in report
-        assert "and 1 other character" in report
+        assert "and 1 more" in report
         assert "fonts-noto-cjk" in report
         assert fonts.describe_missing(["ab"]) is None
 
@@ -54,4 +54,4 @@ def test_what_matplotlib_brings(text: str) -> None:
 
 
 def test_the_font_of_last_resort_is_no_font() -> None:
-    assert fonts.missing(["\U000f0000"]) == ["\U000f0000"]
+    assert fonts.missing(["\U00080000"]) == ["\U00080000"]

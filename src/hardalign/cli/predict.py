@@ -15,6 +15,7 @@ import tyro
 
 from hardalign.cli.console import note, note_score_kind, note_skipped, watched
 from hardalign.cli.options import FileOptions, Model, Number
+from hardalign.cli.remarks import Remarks
 from hardalign.files import whole_file
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def predict(
     skipped = Skipped()
     layout = files.resolve(predictor.description.format)
     examples, asked = tee(read_examples(file, layout, "prediction", skipped=skipped))
-    remarks = _Remarks(nbest or 1, mass)
+    remarks = Remarks(nbest or 1, mass)
     with _lines_to(output) as lines:
         answered = zip(asked, predictor.answers(examples, search, unknown), strict=True)
         complete = (
@@ -147,50 +148,6 @@ def _entry(prediction: Prediction) -> dict[str, Any]:
         "log_prob": prediction.log_prob,
         "finished": prediction.finished,
     }
-
-
-class _Remarks:
-    """Which items were not answered as one may expect."""
-
-    def __init__(self, nbest: int, mass: float | None) -> None:
-        self._nbest = nbest
-        self._mass = mass
-        self._items = 0
-        self._cut_off: list[int] = []
-        self._short: list[int] = []
-        self._uncovered: list[int] = []
-
-    def see(self, found: list[Prediction]) -> None:
-        """Look at the answers to the next item."""
-        from hardalign.answers import covered
-
-        self._items += 1
-        self._cut_off += [self._items for prediction in found if not prediction.finished]
-        if len(found) < self._nbest and found[0].source:
-            self._short.append(self._items)
-        if self._mass is not None and covered(found)[-1] < self._mass:
-            self._uncovered.append(self._items)
-
-    def report(self) -> None:
-        """Say what was seen, if anything was."""
-        from hardalign.search import LENGTH_LIMIT, MASS_BEAM_LIMIT
-
-        for items, what in (
-            (
-                self._cut_off,
-                f"predictions were cut off at {LENGTH_LIMIT} times the length of the source",
-            ),
-            (
-                self._short,
-                f"items have fewer than {self._nbest} predictions: the beam found no more",
-            ),
-            (
-                self._uncovered,
-                f"items were not covered to {self._mass} by a beam of {MASS_BEAM_LIMIT}",
-            ),
-        ):
-            if items:
-                note(f"{len(items)} {what} (first: item {items[0]})")
 
 
 @contextlib.contextmanager

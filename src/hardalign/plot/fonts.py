@@ -53,7 +53,7 @@ def describe_missing(texts: Iterable[str]) -> str | None:
     if not characters:
         return None
     shown = ", ".join(f"{c!r} ({unicodedata.name(c, f'U+{ord(c):04X}')})" for c in characters[:3])
-    more = f" and {len(characters) - 3} other characters" if len(characters) > 3 else ""
+    more = f" and {len(characters) - 3} more" if len(characters) > 3 else ""
     return (
         f"no installed font has {shown}{more}: a box stands there. Install one that does, "
         "for example (Debian) with apt install fonts-noto-core fonts-noto-cjk"

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cli.conftest import PAIRS, Command, complains
+
+
+def rows(text: str) -> list[list[str]]:
+    return [line.split("\t") for line in text.splitlines()]
+
+
+def test_one_line_per_pair_in_order(command: Command, model: Path, pairs: Path) -> None:
+    result = command("score", model, pairs)
+    assert result.code == 0
+    assert ["\t".join(row[:2]) for row in rows(result.out)] == PAIRS.splitlines()
+    assert all(float(row[2]) < 0 for row in rows(result.out))
+    assert result.err == ""
+
+
+def test_a_pairs_score_is_its_own(
+    command: Command, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stdin = (PAIRS + "abcabcabc\tCAB\n").encode()
+    together = command("score", model, stdin=stdin).out
+    monkeypatch.setattr("hardalign.predictor.WINDOW", 2)
+    by_windows = command("score", model, stdin=stdin).out
+    for one, other in zip(rows(together), rows(by_windows), strict=True):
+        assert one[:2] == other[:2]
+        assert float(one[2]) == pytest.approx(float(other[2]), abs=1e-5)
+
+
+def test_per_symbol(command: Command, model: Path, pairs: Path) -> None:
+    for _, target, total, symbols in rows(command("score", model, pairs, "--per-symbol").out):
+        values = [float(value) for value in symbols.split(" ")]
+        assert len(values) == len(target) + 1
+        assert sum(values) == pytest.approx(float(total), abs=1e-5)
+
+
+def test_what_was_never_seen_is_named(command: Command, model: Path) -> None:
+    pairs = "ab\tAqB\nab\tqéq\néb\tB\n".encode()
+    result = command("score", model, "--per-symbol", stdin=pairs)
+    assert result.code == 0
+    first, second, third = rows(result.out)
+    assert [first[2], second[2]] == ["-inf", "-inf"]
+    assert first[3].split(" ")[1:] == ["-inf"] * 3
+    assert float(first[3].split(" ")[0]) < 0
+    assert float(third[2]) < 0
+    assert "2 targets have log p = -inf" in result.err
+    assert "'q' × 3" in result.err
+    assert "'é' × 1" in result.err
+    assert "source symbols were never seen" in result.err
+
+
+def test_a_name_with_several_targets_has_a_line_for_each(command: Command, model: Path) -> None:
+    names = b"""<?xml version="1.0"?><TransliterationCorpus><Name ID="1">
+    <SourceName>ab</SourceName><TargetName ID="1">AB</TargetName>
+    <TargetName ID="2">BA</TargetName></Name></TransliterationCorpus>"""
+    result = command("score", model, "--format", "news", stdin=names)
+    assert result.code == 0, result.err
+    assert len(rows(result.out)) == 2
+    assert len({row[2] for row in rows(result.out)}) == 2
+
+
+def test_blank_lines_and_empty_targets(command: Command, model: Path) -> None:
+    result = command("score", model, stdin=b"ab\tA\n\nab\tB\n")
+    assert len(rows(result.out)) == 2
+    assert "1 blank line passed over" in result.err
+    complains(command("score", model, stdin=b"ab\t\n"), "line 1", "empty")
+    ((source, target, log_prob),) = rows(
+        command("score", model, "--allow-empty", stdin=b"ab\t\n").out
+    )
+    assert (source, target) == ("ab", "")
+    assert float(log_prob) < 0
+
+
+@pytest.mark.parametrize("stdin", [b"", b"\n", b"ab\n", b"a\xff\tA\n"])
+def test_bad_input(stdin: bytes, command: Command, model: Path) -> None:
+    complains(command("score", model, stdin=stdin), "standard input")
