@@ -70,12 +70,12 @@ def apart(system: str, sizes: dict[str, int]) -> tuple[float, float]:
 def plot(found: dict[tuple[str, str], list[float]], path: Path) -> None:
     """One panel per sweep, both axes logarithmic."""
     figure = Figure(figsize=(10, 3.2), layout="constrained")
-    axes: Sequence = figure.subplots(1, len(SWEEPS))
+    axes: Sequence = figure.subplots(1, len(SWEEPS), sharey=True)
     for axis, (name, values) in zip(axes, SWEEPS.items(), strict=True):
         for system, style in (("hard", "o-"), ("soft", "s--")):
             axis.loglog(values, found[name, system], style, label=system)
         axis.set_xlabel({"length": "|x| = |y|", "alphabet": "|Σ|", "batch": "batch size"}[name])
-        axis.set_xticks(values, map(str, values))
+        axis.set_xticks(values, map(str, values), fontsize=8, rotation=30)
         axis.minorticks_off()
         axis.grid(alpha=0.3)
     axes[0].set_ylabel("ms per word, forward and backward")
