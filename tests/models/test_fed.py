@@ -22,7 +22,7 @@ def fed_model(system: str, **options) -> FedTransducer:
     return model
 
 
-def close(found, expected, atol: float = 1e-10) -> None:
+def assert_equals(found, expected, atol: float = 1e-10) -> None:
     torch.testing.assert_close(found, expected, rtol=0, atol=atol)
 
 
@@ -34,7 +34,7 @@ def test_log_likelihood_equals_the_reference(system: str, layers: int, seed: int
     pairs = random_pairs(8, seed=seed)
     p = reference.parameters(model)
     expected = [reference.fed_log_likelihood(p, system, e.source, e.target) for e in pairs]
-    close(model.log_likelihood(collate(pairs)), torch.stack(expected))
+    assert_equals(model.log_likelihood(collate(pairs)), torch.stack(expected))
 
 
 @pytest.mark.parametrize("system", SOFT)
@@ -46,7 +46,7 @@ def test_gradient_equals_that_of_the_reference(system: str, layers: int):
     expected = [reference.fed_log_likelihood(p, system, e.source, e.target) for e in pairs]
     parameters = list(model.parameters())
     wanted = torch.autograd.grad(torch.stack(expected).sum(), parameters)
-    close(torch.autograd.grad(-model.loss(collate(pairs)).sum(), parameters), wanted)
+    assert_equals(torch.autograd.grad(-model.loss(collate(pairs)).sum(), parameters), wanted)
 
 
 @systems
@@ -61,12 +61,12 @@ def test_steps_equal_the_reference_and_add_up(system: str, layers: int):
         wanted = reference.fed_distributions(p, system, pair.source, pair.target)
         for number, distribution in zip(pair.target, wanted, strict=True):
             step = model.step(state, torch.tensor([previous]))
-            close(step.log_probs[0].exp(), distribution)
-            close(step.log_probs.logsumexp(-1), torch.zeros(1, dtype=torch.float64))
-            close(step.alignment.sum(-1), torch.ones(1, dtype=torch.float64))
+            assert_equals(step.log_probs[0].exp(), distribution)
+            assert_equals(step.log_probs.logsumexp(-1), torch.zeros(1, dtype=torch.float64))
+            assert_equals(step.alignment.sum(-1), torch.ones(1, dtype=torch.float64))
             total += step.log_probs[0, number - END]
             state, previous = step.state, number
-        close(total, model.log_likelihood(batch)[0])
+        assert_equals(total, model.log_likelihood(batch)[0])
 
 
 @systems
@@ -77,7 +77,7 @@ def test_alignment_equals_the_reference(system: str):
     found = model.align(collate(pairs))
     for row, pair in zip(found, pairs, strict=True):
         wanted = reference.fed_alignment(p, system, pair.source, pair.target)
-        close(row[: len(pair.target), : len(pair.source)], wanted)
+        assert_equals(row[: len(pair.target), : len(pair.source)], wanted)
         assert not row[: len(pair.target), len(pair.source) :].any()
 
 
@@ -86,8 +86,8 @@ def test_neither_padding_nor_batch_mates_matter(system: str):
     model = fed_model(system)
     pairs = random_pairs(7, seed=5)
     alone = torch.cat([model.log_likelihood(collate([pair])) for pair in pairs])
-    close(model.log_likelihood(collate(pairs)), alone)
-    close(model.log_likelihood(widened(pairs, 3, seed=1)), alone)
+    assert_equals(model.log_likelihood(collate(pairs)), alone)
+    assert_equals(model.log_likelihood(widened(pairs, 3, seed=1)), alone)
 
 
 @systems
@@ -100,8 +100,8 @@ def test_a_state_can_be_selected_from(system: str):
     rows = torch.tensor([2, 0, 2])
     whole = model.step(state, previous)
     part = model.step(state.select(rows), previous[rows])
-    close(part.log_probs, whole.log_probs[rows])
-    close(part.alignment, whole.alignment[rows])
+    assert_equals(part.log_probs, whole.log_probs[rows])
+    assert_equals(part.alignment, whole.alignment[rows])
     assert part.state.fed.shape == (3, state.fed.shape[1])
 
 
@@ -113,7 +113,7 @@ def test_search_scores_what_the_model_scores(system: str):
         if found.finished:
             said = type(pair)(pair.source, pair.tags, [*found.symbols, END])
             score = model.log_likelihood(collate([said]))
-            close(torch.tensor(found.log_prob).double(), score[0].detach().double(), 1e-4)
+            assert_equals(torch.tensor(found.log_prob).double(), score[0].detach().double(), 1e-4)
 
 
 @systems
@@ -132,7 +132,7 @@ def test_hard_feed_decodes_by_one_position_and_soft_by_all():
     hard, soft = fed_model("hard-feed"), fed_model("soft-feed")
     weights = hard.head.choose(torch.tensor([[[0.2, 0.5, 0.3]]]).log())
     assert weights.tolist() == [[[0.0, 1.0, 0.0]]]
-    close(
+    assert_equals(
         soft.head.choose(torch.tensor([0.2, 0.5, 0.3]).log()), torch.tensor([0.2, 0.5, 0.3]), 1e-6
     )
 
