@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from hardalign.models.rows import Rows
+from hardalign.models.rows import Rows, Shared
 
 
 @dataclass(frozen=True)
@@ -32,3 +32,10 @@ def test_no_rows():
     chosen = Outer(torch.arange(4), Inner(torch.zeros(4, 2))).select(torch.tensor([]).long())
     assert chosen.names.shape == (0,)
     assert chosen.inner.values.shape == (0, 2)
+
+
+def test_a_shared_table_is_pointed_to_and_never_copied():
+    table = torch.arange(8).view(4, 2)
+    shared = Shared.of(table).select(torch.tensor([3, 1, 3])).select(torch.tensor([1, 0]))
+    assert shared.table is table
+    assert table[shared.row].tolist() == [[2, 3], [6, 7]]

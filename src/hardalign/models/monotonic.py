@@ -7,7 +7,7 @@ STEP to the next position, or end. It is trained on the actions of a character a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import torch
@@ -20,7 +20,7 @@ from hardalign.models.actions import Oracle, pointers
 from hardalign.models.decoder import Hidden
 from hardalign.models.encoder import Encoder
 from hardalign.models.pointer import PointerDecoder, TagFeatures
-from hardalign.models.rows import Rows
+from hardalign.models.rows import Rows, Shared
 from hardalign.models.transducer import Step, Transducer
 from hardalign.models.unfed import within
 
@@ -29,7 +29,7 @@ from hardalign.models.unfed import within
 class PointerState(Rows):
     """The source words without their tags, and how far decoding has come."""
 
-    states: Tensor
+    states: Shared
     """[N, J, 2·hidden] of begin, letters, end, padding: as wide as the batch with its tags."""
     last: Tensor
     """[N] the position of the end symbol."""
@@ -105,7 +105,7 @@ class MonotonicTransducer(Transducer):
     def begin(self, batch: Batch) -> PointerState:
         """Read the source words; every pointer is at its begin symbol."""
         letters, last = _letters(batch)
-        states = self.encoder(letters, last + 1)
+        states = Shared.of(self.encoder(letters, last + 1))
         hidden = self.decoder.begin(len(batch))
         pointer = torch.zeros_like(last)
         return PointerState(states, last, batch.tag_counts, self._features(batch), pointer, hidden)
@@ -114,17 +114,15 @@ class MonotonicTransducer(Transducer):
         """The distribution of the action after ``previous`` [N]: an end, a letter, or STEP."""
         state = cast(PointerState, state)
         pointer = state.pointer + (previous == self.oracle.step)
-        rows = torch.arange(len(pointer), device=pointer.device)
-        attended = torch.cat([state.states[rows, pointer], state.features], -1)
+        states = state.states
+        attended = torch.cat([states.table[states.row, pointer], state.features], -1)
         at_end = (pointer == state.last).unsqueeze(1)
         log_probs, hidden = self.decoder(
             previous.unsqueeze(1), attended.unsqueeze(1), at_end, state.hidden
         )
-        after = PointerState(
-            state.states, state.last, state.tag_counts, state.features, pointer, hidden
-        )
+        after = replace(state, pointer=pointer, hidden=hidden)
         columns = _columns(pointer.unsqueeze(1), state.tag_counts).squeeze(1)
-        looked = F.one_hot(columns, state.states.shape[1]).to(log_probs.dtype)
+        looked = F.one_hot(columns, states.table.shape[1]).to(log_probs.dtype)
         return Step(log_probs.squeeze(1), looked, after)
 
     def _features(self, batch: Batch) -> Tensor:
