@@ -1,10 +1,12 @@
 import sys
 from functools import cache
+from pathlib import Path
 
 import pytest
 
 from hardalign.data.corpora import CORPORA, Corpus, load_corpus
 from hardalign.data.formats import FORMATS
+from hardalign.data.registry import Collection, RegisteredCorpus, RegisteredFile, registry
 from hardalign.data.toys import toy_target
 from hardalign.errors import HardalignError
 
@@ -24,13 +26,13 @@ def sizes(corpus):
     return len(corpus.train), len(corpus.dev), len(corpus.test)
 
 
-def test_the_registered_names():
+def test_the_names_that_need_no_files():
     assert list(CORPORA) == ["cmudict", *TOYS]
 
 
 def test_unknown_name():
-    with pytest.raises(HardalignError, match=f"'nix'; choose one of cmudict, {', '.join(TOYS)}"):
-        load_corpus("nix")
+    with pytest.raises(HardalignError, match="'toy:cpy'; did you mean toy:copy"):
+        load_corpus("toy:cpy")
 
 
 @pytest.mark.parametrize("name", CORPORA)
@@ -127,3 +129,59 @@ def test_no_test_word_of_a_toy_is_a_training_word_of_another_seed_or_size():
 
 def test_the_smallest_corpus_has_one_word_in_each_part():
     assert sizes(load_corpus("toy:reverse", size=3)) == (1, 1, 1)
+
+
+@pytest.fixture
+def registered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Register a corpus tiny/one; a folder with its three files, unchecked."""
+    layout = FORMATS["sigmorphon"]
+    collection = Collection("Tiny", "inflection", layout, "CC0", "nobody", by_hand="ask")
+    files = []
+    for split in ("train", "dev", "test"):
+        files.append(RegisteredFile(split, f"tiny/{split}", "", None, None))
+        (tmp_path / "tiny").mkdir(exist_ok=True)
+        (tmp_path / "tiny" / split).write_text(f"lemma\t{split}\tN;PL\n\nlemma\tother\tN;SG\n")
+    corpus = RegisteredCorpus("tiny/one", "one", collection, tuple(files))
+    monkeypatch.setitem(registry(), "tiny/one", corpus)
+    return tmp_path
+
+
+def test_registered_parts_are_those_of_the_files(registered):
+    corpus = load_corpus("tiny/one", data_dir=registered)
+    for split, part in (("train", corpus.train), ("dev", corpus.dev), ("test", corpus.test)):
+        assert [(e.tags, "".join(e.targets[0])) for e in part] == [
+            (("N", "PL"), split),
+            (("N", "SG"), "other"),
+        ]
+    assert (corpus.format, corpus.description) == (FORMATS["sigmorphon"], "Tiny: one")
+
+
+@pytest.mark.parametrize("change", [{"size": 100}, {"stress": False}])
+def test_registered_corpora_are_not_changed(change, registered):
+    with pytest.raises(HardalignError, match="tiny/one is used as it is"):
+        load_corpus("tiny/one", data_dir=registered, **change)
+
+
+def test_news_holds_out_a_tenth_of_its_training_names(tmp_path):
+    def write(file: str, names: list[str]) -> None:
+        entries = (
+            f"<Name><SourceName>{name}</SourceName><TargetName>{target}</TargetName></Name>"
+            for name in names
+            for target in ("x", "y")
+        )
+        (tmp_path / "news15" / "EnTh").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "news15" / "EnTh" / file).write_text(f"<Corpus>{' '.join(entries)}</Corpus>")
+
+    names = [f"name {number}" for number in range(3000)]
+    write("train.xml", names)
+    write("dev.xml", ["one", "two"])
+    corpus = load_corpus("news15/EnTh", data_dir=tmp_path)
+    assert words(corpus.train) | words(corpus.dev) == set(names)
+    assert not words(corpus.train) & words(corpus.dev)  # though every name stands there twice
+    assert len(words(corpus.dev)) / 3000 == pytest.approx(0.1, abs=0.02)
+    assert words(corpus.test) == {"one", "two"}
+    # No other name moves one from part to part.
+    write("train.xml", names[::-2])
+    assert words(load_corpus("news15/EnTh", data_dir=tmp_path).dev) == words(corpus.dev) & set(
+        names[::-2]
+    )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 from hardalign.cli.console import note, note_skipped, watched
+from hardalign.cli.fetching import DataDir, load
 from hardalign.cli.options import FileOptions, Model
 from hardalign.errors import HardalignError
 from hardalign.files import sha256
@@ -28,6 +29,7 @@ def evaluate(
     ] = None,
     *,
     json: bool = False,
+    data_dir: DataDir = None,
     files: FileOptions = FileOptions(),  # noqa: B008 - frozen
     allow_empty: bool = False,
 ) -> None:
@@ -46,16 +48,22 @@ def evaluate(
         file: File with sources and targets; - is standard input. Without it, the test part of the
             corpus that the model was trained on.
         json: Print one JSON object.
+        data_dir: Folder with your own copies of corpora. (default: what HARDALIGN_DATA names)
         files: How the file is read, if not as the model was trained.
         allow_empty: Allow empty targets.
     """
     from hardalign.data.example import evaluation_items
     from hardalign.data.vocabulary import UnknownSymbols
     from hardalign.metrics import evaluate as measure
-    from hardalign.predictor import load
+    from hardalign.predictor import load as load_model
 
-    predictor = load(model)
-    examples, origin = _test_set(predictor, file, files, allow_empty)
+    predictor = load_model(model)
+    if file is None:
+        examples, origin = _corpus_test_set(predictor, data_dir)
+    elif data_dir is not None:
+        raise HardalignError("--data-dir is for corpora; name your file with its folder")
+    else:
+        examples, origin = _read_test_set(predictor, file, files, allow_empty)
     items = evaluation_items(examples)
     unknown = UnknownSymbols(predictor.description.vocabulary.source)
     found = watched(predictor.predict(items, unknown), "words")
@@ -87,19 +95,27 @@ def evaluate(
     print(signature)
 
 
-def _test_set(
-    predictor: Predictor, file: str | None, files: FileOptions, allow_empty: bool
+def _corpus_test_set(predictor: Predictor, data_dir: Path | None) -> tuple[list[Example], str]:
+    """The test part of the corpus that the model was trained on, and a name for it."""
+    origin = predictor.description.data
+    if "corpus" not in origin:
+        raise HardalignError("give a file to evaluate on: the model was trained on files too")
+    options = {name: origin[name] for name in ("seed", "stress", "size")}
+    corpus = load(origin["corpus"], data_dir=data_dir, **options)
+    named = f"{origin['corpus']} test"
+    # Some corpora are split by line: a figure must say how much of it training has seen.
+    seen = {example.key for example in corpus.train} & {example.key for example in corpus.test}
+    if seen:
+        named += f" ({len(seen)} of its sources occur in train too)"
+    return corpus.test, named
+
+
+def _read_test_set(
+    predictor: Predictor, file: str, files: FileOptions, allow_empty: bool
 ) -> tuple[list[Example], str]:
-    """The examples to predict, and a name for where they are from."""
-    from hardalign.data.corpora import load_corpus
+    """The examples of a file, and a name for it."""
     from hardalign.data.reading import Skipped, read_examples
 
-    if file is None:
-        origin = predictor.description.data
-        if "corpus" not in origin:
-            raise HardalignError("give a file to evaluate on: the model was trained on files too")
-        options = {name: origin[name] for name in ("seed", "stress", "size")}
-        return load_corpus(origin["corpus"], **options).test, f"{origin['corpus']} test"
     skipped = Skipped()
     layout = files.resolve(predictor.description.format)
     reading = read_examples(file, layout, "evaluation", allow_empty=allow_empty, skipped=skipped)

@@ -9,8 +9,9 @@ from typing import Annotated, Literal
 import tyro
 
 from hardalign.cli.console import note
+from hardalign.cli.fetching import DataDir
 from hardalign.cli.options import FileOptions, Number, Text
-from hardalign.config import SIZES, TrainingConfig
+from hardalign.config import CLIPS, SIZES, TrainingConfig
 from hardalign.models.systems import SYSTEMS, find_system
 
 _SYSTEMS = "\n".join(f"{name}: {system.summary}" for name, system in SYSTEMS.items())
@@ -22,6 +23,7 @@ def train(
     out: Annotated[Path, tyro.conf.arg(metavar="DIR")],
     dev: Annotated[str | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None,
     corpus: Annotated[str | None, tyro.conf.arg(metavar="NAME", help_behavior_hint="")] = None,
+    data_dir: DataDir = None,
     words: Number = None,
     strip_stress: bool = False,
     files: FileOptions = FileOptions(),  # noqa: B008 - frozen
@@ -56,7 +58,9 @@ def train(
         train: File of training pairs; - is standard input; gzip is recognised.
         out: Folder for the model.
         dev: File of development pairs, of the same format.
-        corpus: Instead of files: cmudict, toy:copy, toy:reverse or toy:reduplication.
+        corpus: Instead of files: toy:reduplication, cmudict, conll2017/danish or any other name
+            that hardalign corpora lists.
+        data_dir: Folder with your own copies of corpora. (default: what HARDALIGN_DATA names)
         words: Use only so many words of the corpus.
         strip_stress: Strip the stress digits from the phonemes of cmudict.
         files: How files are read.
@@ -75,27 +79,18 @@ def train(
         overwrite: Replace the model in DIR.
     """
     from hardalign.cli.progress import TrainingProgress
-    from hardalign.cli.train_data import check_development, read_data
-    from hardalign.data.vocabulary import Vocabulary
-    from hardalign.storage import Description, claim_folder
-    from hardalign.training import Job, Machine
+    from hardalign.cli.train_data import read_data
+    from hardalign.learning import prepare
+    from hardalign.training import Machine
     from hardalign.training import train as run
 
     find_system(system)  # a misspelled name should not wait for the data
-    if clip is None and size == "large":
-        clip = 5.0
-    data = read_data(train, dev, corpus, files, allow_empty, words, not strip_stress, seed)
-    vocabulary = Vocabulary.of(data.train)
-    check_development(data, vocabulary)
-    description = Description(
-        replace(SIZES[size], system=system),
-        TrainingConfig(epochs, batch_size, learning_rate, clip=clip, seed=seed),
-        data.format,
-        vocabulary,
-        data.origin,
-    )
-    claim_folder(out, description, resume=resume, overwrite=overwrite)
-    job = Job.of(out, description, data.train, data.dev)
+    stress = not strip_stress
+    data = read_data(train, dev, corpus, files, allow_empty, words, stress, seed, data_dir)
+    model = replace(SIZES[size], system=system)
+    clip = CLIPS[size] if clip is None else clip
+    training = TrainingConfig(epochs, batch_size, learning_rate, clip=clip, seed=seed)
+    job = prepare(data, out, model, training, resume=resume, overwrite=overwrite)
     if job.development.unspellable:
         note(
             f"{job.development.unspellable} development targets have symbols never seen in "

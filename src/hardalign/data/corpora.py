@@ -1,13 +1,17 @@
-"""Corpora by name, split into train, dev and test: the CMU dictionary and the toy tasks."""
+"""Corpora by name, split into train, dev and test."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 from hardalign.data.example import Example, Symbols
+from hardalign.data.fetch import corpus_files
 from hardalign.data.formats import FORMATS, Format
+from hardalign.data.reading import Purpose, read_examples
+from hardalign.data.registry import RegisteredCorpus, Split, registry, unknown_corpus
 from hardalign.data.toys import toy_target, toy_words
 from hardalign.errors import HardalignError
 
@@ -17,14 +21,18 @@ CORPORA = {
     "toy:reverse": "made-up words, written backwards",
     "toy:reduplication": "made-up words, their beginning doubled (mejr, mejmejr)",
 }
-"""The names that ``load_corpus`` knows, each with its description."""
+"""The corpora that need no files, each with its description; ``registry()`` has the others."""
 
 _TOY_WORDS = 6000
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """The examples of a corpus in their three parts, which share no source."""
+    """The examples of a corpus in their three parts.
+
+    The dictionary and the toys share no source between parts. Registered corpora are split as
+    their makers did it, and may: g2p/CMUDict is split by line, not by word.
+    """
 
     train: list[Example]
     dev: list[Example]
@@ -34,26 +42,42 @@ class Corpus:
 
 
 def load_corpus(
-    name: str, *, seed: int = 0, stress: bool = True, size: int | None = None
+    name: str,
+    *,
+    seed: int = 0,
+    stress: bool = True,
+    size: int | None = None,
+    data_dir: Path | None = None,
 ) -> Corpus:
-    """Load or generate a corpus.
+    """Load or generate a corpus; download it if it is registered and not here yet.
 
-    The word alone decides in which part it is: no seed, no size and no release of the dictionary
-    ever moves a test word of one corpus to the training words of another.
+    In the dictionary and the toys the word alone decides in which part it is: no seed, no size and
+    no release of the dictionary ever moves a test word of one corpus to the training words of
+    another. Registered corpora have the parts their makers gave them. NEWS has no public test
+    set: its development set is the test set here, as in the paper, and a tenth of the training
+    names (chosen by a hash of the name) is held out as development set.
 
     Args:
-        name: One of ``CORPORA``.
+        name: One of ``CORPORA`` or of ``registry()``.
         seed: Which words a toy corpus has; the dictionary does not depend on it.
         stress: Keep the stress digits of the dictionary's vowels. Without them, pronunciations
             that become equal are merged.
         size: How many words to have in all three parts together; all words of the dictionary,
             and 6,000 of a toy task, if not given.
+        data_dir: Folder with local copies of registered corpora; if not given, what the
+            environment variable HARDALIGN_DATA names.
 
     Raises:
-        HardalignError: There is no such corpus, its package is missing, or the size is too small.
+        HardalignError: There is no such corpus, it cannot be had, or the size is too small.
     """
+    if name in registry():
+        if size is not None or not stress:
+            raise HardalignError(
+                f"{name} is used as it is; leave out --words and --strip-stress (size and stress)"
+            )
+        return _registered(registry()[name], data_dir)
     if name not in CORPORA:
-        raise HardalignError(f"unknown corpus {name!r}; choose one of {', '.join(CORPORA)}")
+        raise HardalignError(unknown_corpus(name, tuple(CORPORA)))
     if size is not None and size < 3:
         raise HardalignError(f"a corpus needs at least 3 words, one for each part, not {size}")
     if name == "cmudict":
@@ -92,6 +116,26 @@ def _toy(name: str, seed: int, size: int) -> Corpus:
         for part in _parts(toy_words(seed), _counts(size, dev=1 / 12, test=1 / 12))
     )
     return Corpus(train, dev, test, FORMATS["pairs"], CORPORA[name])
+
+
+def _registered(corpus: RegisteredCorpus, data_dir: Path | None) -> Corpus:
+    files = corpus_files(corpus, data_dir)
+    layout = corpus.collection.format
+
+    def part(split: Split, purpose: Purpose) -> list[Example]:
+        return list(read_examples(files[split], layout, purpose))
+
+    train, test = part("train", "training"), part("test", "evaluation")
+    if "dev" in files:
+        dev = part("dev", "training")
+    else:
+        dev = [example for example in train if _is_held_out(example)]
+        train = [example for example in train if not _is_held_out(example)]
+    return Corpus(train, dev, test, layout, corpus.description)
+
+
+def _is_held_out(example: Example) -> bool:
+    return _hash("".join(example.source)) % 10 == 0
 
 
 def _counts(size: int, dev: float, test: float) -> list[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NoReturn
@@ -63,6 +63,30 @@ def read_examples(
         yield from _read_news(file, fields)
     else:
         yield from _read_table(file, fields, Skipped() if skipped is None else skipped)
+
+
+def examples_of(
+    rows: Iterable[Sequence[str]],
+    format: Format,  # noqa: A002 - as above
+    *,
+    name: str = "rows",
+) -> Iterator[Example]:
+    """Give the examples of rows in memory: one string for each column of the format.
+
+    >>> next(examples_of([("cat", "K AE T")], FORMATS["lexicon"])).targets
+    (('K', 'AE', 'T'),)
+
+    Args:
+        rows: Each as a line of a file would have it, cut at its TABs.
+        format: What the columns are.
+        name: What messages call the rows.
+
+    Raises:
+        InputError: A row is not as the format says; they are counted from 1.
+    """
+    fields = _Fields(name, format, "training", allow_empty=False)
+    for number, row in enumerate(rows, start=1):
+        yield _example(row, number, {len(format.columns): format.columns}, fields)
 
 
 @dataclass(frozen=True)
@@ -130,24 +154,24 @@ def _read_table(file: str | Path, fields: _Fields, skipped: Skipped) -> Iterator
             if prediction:
                 # The blank lines so far waited: nothing is given out from a file of blank lines.
                 yield from (Example((), line=earlier) for earlier in range(1, number))
-        yield _example(line, number, layouts, fields)
+        yield _example(line.split("\t"), number, layouts, fields)
     if not any_example:
         content = f"all {number} lines are blank" if number else "the file is empty"
         fields.fail(f"no examples: {content}")
 
 
 def _example(
-    line: str, number: int, layouts: dict[int, tuple[str, ...]], fields: _Fields
+    cells: Sequence[str], number: int, layouts: dict[int, tuple[str, ...]], fields: _Fields
 ) -> Example:
-    cells = line.split("\t")
     layout = layouts.get(len(cells))
     if layout is None:
         expected = " or ".join(
             f"{count} TAB-separated column{'s' * (count > 1)} ({', '.join(columns)})"
             for count, columns in layouts.items()
         )
+        found = shorten("\t".join(cells))
         fields.fail(
-            f"expected {expected}, found {len(cells)} in {shorten(line)}; "
+            f"expected {expected}, found {len(cells)} in {found}; "
             "choose another --format or name the columns with --columns",
             number,
         )
