@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 PEERS := .venv-peers/.ready
 
-.PHONY: demo test bench bench-peers check format clean
+.PHONY: demo test test-browser bench bench-peers check docs en-g2p format clean
 
 demo: $(READY)  ## train on real words, evaluate, predict, draw alignments
 	$(BIN)/hardalign train --corpus cmudict --strip-stress --words 8000 --epochs 8 \
@@ -29,6 +29,12 @@ check: $(READY)  ## formatting, lint, types, layering
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+docs: $(READY)  ## the documentation site, in docs/_build
+	$(BIN)/sphinx-build -W -q -b html docs docs/_build
+
+en-g2p: $(READY)  ## train the bundled model anew: two hours
+	$(BIN)/python recipes/en_g2p.py
+
 format: $(READY)  ## mend what the formatter can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
@@ -38,7 +44,7 @@ clean:
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[data,plot,dev]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
 # It asks for torchvision and torchaudio without using them, and their builds on PyPI are for CUDA:

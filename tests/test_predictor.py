@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -176,6 +177,26 @@ def test_a_stream_is_answered_window_by_window(monkeypatch: pytest.MonkeyPatch) 
 def test_odd_sources(source: str) -> None:
     with pytest.raises(HardalignError):
         predictor()(source)
+
+
+@systems
+def test_threads_do_not_disturb_each_other(system: str) -> None:
+    predict = predictor(system)
+    words = ["ab\tN", "dcba", "a\tV;N", "b"] * 5
+
+    def ask(word: str) -> tuple[str, list[tuple[int, int]]]:
+        found = predict(word, nbest=2)[0]
+        return found.text, predict.align(word, found.text).pairs
+
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(ask, words)) == list(map(ask, words))
+
+
+def test_as_json() -> None:
+    found = predictor()("ab")
+    content = found.to_dict()
+    assert content.keys() == {"text", "symbols", "log_prob", "finished"}
+    assert "".join(content["symbols"]) == content["text"] == found.text
 
 
 def test_load(tmp_path: Path) -> None:

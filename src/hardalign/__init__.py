@@ -1,9 +1,9 @@
 """Strings to strings, character by character, with exact hard attention.
 
 >>> import hardalign
->>> g2p = hardalign.load("runs/g2p")
+>>> g2p = hardalign.load("en-g2p")
 >>> g2p("action").text
-'AE K SH AH N'
+'AE1 K SH AH0 N'
 """
 
 from __future__ import annotations
@@ -15,13 +15,35 @@ from hardalign.errors import HardalignError, InputError
 from hardalign.version import __version__
 
 if TYPE_CHECKING:
+    from hardalign.alignment import Alignment
+    from hardalign.data.corpora import load_corpus
+    from hardalign.learning import train
     from hardalign.predictor import Prediction, Predictor, load
 
-__all__ = ["HardalignError", "InputError", "Prediction", "Predictor", "__version__", "load"]
+__all__ = [
+    "Alignment",
+    "HardalignError",
+    "InputError",
+    "Prediction",
+    "Predictor",
+    "__version__",
+    "load",
+    "load_corpus",
+    "train",
+]
+
+_HOMES = {
+    "Alignment": "hardalign.alignment",
+    "Prediction": "hardalign.predictor",
+    "Predictor": "hardalign.predictor",
+    "load": "hardalign.predictor",
+    "load_corpus": "hardalign.data.corpora",
+    "train": "hardalign.learning",
+}
 
 
 def __getattr__(name: str) -> Any:
     """Import what needs torch only when it is asked for: ``hardalign --help`` stays quick."""
-    if name in ("Prediction", "Predictor", "load"):
-        return getattr(importlib.import_module("hardalign.predictor"), name)
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -56,6 +56,8 @@ SIZES = {
     ),
 }
 """The two columns of the paper's hyperparameter table."""
+CLIPS: dict[str, float | None] = {"small": None, "large": 5.0}
+"""The gradient norm at which the paper clips models of each size."""
 
 
 @dataclass(frozen=True)

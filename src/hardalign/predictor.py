@@ -7,13 +7,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import compress, islice
 from pathlib import Path
-from typing import overload
+from typing import Any, overload
 
 import torch
 from torch import Tensor
 
 from hardalign.alignment import Alignment
 from hardalign.answers import answers
+from hardalign.bundled import model_folder
 from hardalign.data.batching import encode_pairs, encode_sources
 from hardalign.data.example import Example, Symbols
 from hardalign.data.vocabulary import UnknownSymbols
@@ -49,6 +50,15 @@ class Prediction:
     weights: Tensor
     """[symbols, then the end; begin, tags, source symbols, end] where the model looked."""
 
+    def to_dict(self) -> dict[str, Any]:
+        """What the model says, as JSON can hold it: all but the source and the weights."""
+        return {
+            "text": self.text,
+            "symbols": self.symbols,
+            "log_prob": self.log_prob,
+            "finished": self.finished,
+        }
+
     def __str__(self) -> str:
         return self.text
 
@@ -56,9 +66,9 @@ class Prediction:
 class Predictor:
     """A model with its vocabulary and format, as ``load`` gives it.
 
-    >>> g2p = hardalign.load("runs/g2p")
+    >>> g2p = hardalign.load("en-g2p")
     >>> g2p("action").text
-    'AE K SH AH N'
+    'AE1 K SH AH0 N'
     """
 
     def __init__(self, model: Transducer, description: Description) -> None:
@@ -285,10 +295,10 @@ _EMPTY = Prediction("", "", (), 0.0, True, torch.empty(0, 0))
 """The answer to a blank line, which keeps output and input side by side."""
 
 
-def load(folder: str | Path) -> Predictor:
-    """Load a model folder that ``hardalign train`` wrote.
+def load(model: str | Path) -> Predictor:
+    """Load a model folder that ``hardalign train`` wrote, or a bundled model by its name.
 
     Raises:
         HardalignError: If the folder, or a file in it, is missing or damaged.
     """
-    return Predictor(*load_model(Path(folder)))
+    return Predictor(*load_model(model_folder(model)))

@@ -18,6 +18,7 @@ import safetensors
 import safetensors.torch
 from torch import Tensor
 
+from hardalign.bundled import BUNDLED
 from hardalign.config import ModelConfig, TrainingConfig
 from hardalign.data.formats import Format
 from hardalign.data.vocabulary import Vocabulary
@@ -117,7 +118,10 @@ def read_description(folder: Path) -> Description:
         HardalignError: if a file is missing, damaged, or of a newer format.
     """
     if not folder.is_dir():
-        raise HardalignError(f"{folder}: no such model folder; `hardalign train` makes one")
+        raise HardalignError(
+            f"{folder}: no such model folder; `hardalign train` makes one, and there are bundled "
+            f"models: {', '.join(BUNDLED)}"
+        )
     path = folder / CONFIG
     config = read_json(path)
     version = config.get("format_version") if isinstance(config, dict) else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import tyro
@@ -27,10 +26,12 @@ def info(
             print(f"{name:<17}{system.paper}  {system.summary}")
         return
 
+    from hardalign.bundled import model_folder
     from hardalign.storage import WEIGHTS, load_model, read_tensors
 
-    transducer, description = load_model(Path(model))
-    _, notes = read_tensors(Path(model) / WEIGHTS)
+    folder = model_folder(model)
+    transducer, description = load_model(folder)
+    _, notes = read_tensors(folder / WEIGHTS)
     sizes, vocabulary = description.model, description.vocabulary
     system = find_system(sizes.system)
     rows = {
