@@ -1,0 +1,104 @@
+"""A model as a pair of ONNX files, which together with a runtime are all that predicting needs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import cast
+
+from onnx import GraphProto
+from onnx.helper import make_model, make_opsetid, set_model_props
+
+from hardalign.data.vocabulary import BEGIN, END, PAD, RESERVED, UNKNOWN
+from hardalign.errors import HardalignError
+from hardalign.export.graphs import encoder_graph, step_graph
+from hardalign.files import sha256, whole_file
+from hardalign.models.systems import SYSTEMS, System, find_system
+from hardalign.models.transducer import Transducer
+from hardalign.models.unfed import UnfedTransducer
+from hardalign.search import LENGTH_LIMIT
+from hardalign.storage import Description
+from hardalign.version import __version__
+
+OPSET, IR_VERSION = 17, 8
+"""Of ONNX, those of 2022: old enough for the runtimes of phones and browsers."""
+METADATA = "hardalign"
+"""The name under which both files hold the same JSON."""
+
+
+def step_file(path: Path) -> Path:
+    """Where the step is written, if ``path`` is the encoder: beside it, x.step.onnx for x.onnx."""
+    return path.with_suffix(".step.onnx")
+
+
+def export_onnx(model: Transducer, description: Description, path: Path) -> None:
+    """Write the encoder to ``path`` and one step of the decoder beside it.
+
+    Both files hold the same JSON as metadata, under the name hardalign: how text is cut into
+    symbols (format), the number of each source symbol (letters, tags, begin, end, unknown,
+    padding), the target symbol of each number (target), and a checksum by which files that belong
+    together can be recognised.
+
+    Args:
+        model: With its trained weights.
+        description: What the model folder says of it.
+        path: A name that ends in .onnx; for x.onnx the step is x.step.onnx.
+
+    Raises:
+        HardalignError: If the system cannot be exported, or a file cannot be written.
+    """
+    name = description.model.system
+    if not _exportable(find_system(name)):
+        able = ", ".join(known for known, system in SYSTEMS.items() if _exportable(system))
+        raise HardalignError(f"{name} cannot be exported to ONNX; the systems that can are {able}")
+    if path.suffix != ".onnx" or path.name == ".onnx":
+        raise HardalignError(f"{path}: the file should have a name that ends in .onnx")
+    for file in (path, step_file(path)):
+        if file.is_dir():
+            raise HardalignError(f"{file}: is a folder; choose another name")
+    unfed = cast(UnfedTransducer, model)
+    graphs = [encoder_graph(unfed), step_graph(unfed)]
+    about = _about(description, graphs)
+    # The encoder is there only if the step is: it takes its place last.
+    with whole_file(path) as encoder, whole_file(step_file(path)) as step:
+        for opened, graph in zip((encoder, step), graphs, strict=True):
+            opened.write(_content(graph, about))
+
+
+def _exportable(system: System) -> bool:
+    """Whether a step depends on nothing but the symbol before, and is one sum over positions."""
+    return system.feeding is None and system.moves == "free"
+
+
+def _about(description: Description, graphs: list[GraphProto]) -> str:
+    weights = b"".join(graph.SerializeToString(deterministic=True) for graph in graphs)
+    source, target = description.vocabulary.source, description.vocabulary.target
+    first_tag = RESERVED + len(source.letters)
+    content = {
+        "hardalign": __version__,
+        "system": description.model.system,
+        "format": description.format.to_dict(),
+        "padding": PAD,
+        "begin": BEGIN,
+        "unknown": UNKNOWN,
+        "end": END,
+        "letters": {symbol: RESERVED + k for k, symbol in enumerate(source.letters)},
+        "tags": {symbol: first_tag + k for k, symbol in enumerate(source.tags)},
+        "target": [None] * RESERVED + list(target.letters),
+        "length_limit": LENGTH_LIMIT,
+        "sha256": sha256(weights),
+    }
+    return json.dumps(content, ensure_ascii=False)
+
+
+def _content(graph: GraphProto, about: str) -> bytes:
+    model = make_model(
+        graph,
+        ir_version=IR_VERSION,
+        opset_imports=[make_opsetid("", OPSET)],
+        producer_name="hardalign",
+        producer_version=__version__,
+    )
+    set_model_props(model, {METADATA: about})
+    content: bytes = model.SerializeToString(deterministic=True)
+    return content
