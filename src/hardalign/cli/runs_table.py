@@ -1,0 +1,94 @@
+"""The runs of a grid as they go: a live table on a terminal, a line per event elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from datetime import timedelta
+from pathlib import Path
+
+from rich.live import Live
+from rich.table import Table
+
+from hardalign.cli.console import console, note
+from hardalign.grid.engine import State
+from hardalign.grid.estimate import epochs_of
+from hardalign.grid.runs import Run
+
+_ORDER: tuple[State, ...] = ("running", "failed", "busy", "waiting", "done", "stopped")
+"""What is most worth seeing comes first: a terminal may not have room for all runs."""
+_STYLES: dict[State, str] = {
+    "running": "bold",
+    "failed": "red",
+    "busy": "yellow",
+    "waiting": "dim",
+    "done": "green",
+    "stopped": "dim",
+}
+_INTERVAL = 1.0
+"""Seconds between two readings of the runs' progress from their folders."""
+
+
+class RunsTable:
+    """A ``Watcher`` for people, to be used in a ``with`` statement."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._console = console()
+        self._live = Live(console=self._console, auto_refresh=False, transient=True)
+        self._states: dict[Run, State] = {}
+        self._started = self._drawn = time.monotonic()
+
+    def __enter__(self) -> RunsTable:
+        if self._console.is_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()
+
+    def update(self, states: dict[Run, State]) -> None:
+        """Show the states, and on a terminal how far each run has come."""
+        changed = {run for run, state in states.items() if self._states.get(run) != state}
+        first, self._states = not self._states, dict(states)
+        if not self._console.is_terminal:
+            # At first, what is complete already is no news.
+            silent = {"waiting", "done"} if first else {"waiting"}
+            for run, state in states.items():
+                if run in changed and state not in silent:
+                    note(f"{state}: {run.name}{self._progress(run)}")
+            return
+        now = time.monotonic()
+        if changed or now - self._drawn > _INTERVAL:
+            self._drawn = now
+            self._live.update(self._table(), refresh=True)
+
+    def _table(self) -> Table:
+        counts = Counter(self._states.values())
+        title = ", ".join(f"{counts[state]} {state}" for state in _ORDER if counts[state])
+        table = Table(title=f"{title}; {timedelta(seconds=int(time.monotonic() - self._started))}")
+        for column in ("run", "state", "epoch", "dev acc", "words/s"):
+            table.add_column(column, justify="left" if column in ("run", "state") else "right")
+        room = max(1, self._console.height - 6)
+        runs = sorted(self._states, key=lambda run: _ORDER.index(self._states[run]))
+        for run in runs[:room]:
+            state = self._states[run]
+            rows = epochs_of(self._folder / run.name)
+            cells = ["", "", ""]
+            if rows:
+                last = rows[-1]
+                cells = [
+                    str(last["epoch"]),
+                    f"{max(row['dev_acc'] for row in rows):.2f}",
+                    f"{last['words_per_second']:.0f}",
+                ]
+            table.add_row(run.name, state, *cells, style=_STYLES[state])
+        if len(runs) > room:
+            table.caption = f"and {len(runs) - room} more"
+        return table
+
+    def _progress(self, run: Run) -> str:
+        rows = epochs_of(self._folder / run.name)
+        if not rows:
+            return ""
+        return f", epoch {rows[-1]['epoch']}, dev acc {max(row['dev_acc'] for row in rows):.2f}"

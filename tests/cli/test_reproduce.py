@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli.conftest import Command, complains
+from grid.conftest import eventually
+from hardalign.grid.plan import load_plan
+from hardalign.grid.runs import LOG, MODEL, RESULT, read_results
+from hardalign.storage import CHECKPOINT
+
+PLAN = """
+[[grid]]
+systems = ["hard"]
+corpora = ["toy:copy"]
+overrides = {{ words = 60, epochs = {epochs}, embedding = 8, encoder = 8, decoder = 8 }}
+
+[[grid]]
+systems = ["soft"]
+corpora = ["toy:copy"]
+overrides = {{ words = 60, epochs = 1, embedding = 8, encoder = 8, decoder = 8, \
+learning_rate = {rate} }}
+"""
+
+
+def plan(tmp_path: Path, *, epochs: int = 1, rate: float = 0.01) -> Path:
+    path = tmp_path / "plan.toml"
+    path.write_text(PLAN.format(epochs=epochs, rate=rate))
+    return path
+
+
+def test_smoke(command: Command, tmp_path: Path) -> None:
+    """The shipped plan, as users run it: all seven systems of the paper."""
+    out = tmp_path / "out"
+    result = command("reproduce", "smoke", "--out", out)
+    assert result.code == 0, result.err
+    assert result.out == ""
+    assert result.err.splitlines()[-1] == f"hardalign: 7 of 7 runs are complete in {out}"
+    assert [one.run.name for one in read_results(out)] == sorted(
+        run.name for run in load_plan("smoke")
+    )
+    before = {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()}
+    assert command("reproduce", "smoke", "--out", out).code == 0
+    assert before == {path: path.stat().st_mtime_ns for path in before}
+    # Each run's model is one like any other.
+    run = load_plan("smoke")[0]
+    evaluated = command("evaluate", out / run.name / MODEL, "--json")
+    figures = json.loads(evaluated.out)
+    (kept,) = (one.metrics for one in read_results(out) if one.run == run)
+    assert {name: figures[name] for name in kept} == kept
+
+
+def test_a_failure_is_told_and_the_rest_goes_on(command: Command, tmp_path: Path) -> None:
+    file, out = plan(tmp_path, rate=1e30), tmp_path / "out"
+    good, bad = load_plan(str(file))
+    result = command("reproduce", file, "--out", out, "--workers", 1)
+    assert result.code == 1
+    assert "Traceback" not in result.err
+    lines = result.err.splitlines()
+    assert bad.name in lines[-3]
+    assert "diverged in epoch 1" in lines[-3]
+    assert str(out / bad.name / LOG) in lines[-3]
+    assert "1 of 2 runs are complete" in lines[-2]
+    assert "1 failed" in lines[-1]
+    assert [one.run for one in read_results(out)] == [good]
+    # With the plan mended, only what is new is run.
+    mended = command("reproduce", plan(tmp_path), "--out", out)
+    assert mended.code == 0, mended.err
+    assert f"running: {good.name}" not in mended.err
+
+
+def test_interrupted(tmp_path: Path) -> None:
+    """Ctrl-C ends the runs, and the same command goes on."""
+    file, out = plan(tmp_path, epochs=30), tmp_path / "out"
+    slow = out / load_plan(str(file))[0].name
+    arguments = ["-c", "from hardalign.cli.main import main; main()", "reproduce", str(file)]
+    arguments = [sys.executable, *arguments, "--out", str(out), "--workers", "1"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        eventually((slow / MODEL / CHECKPOINT).exists)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate()
+    assert process.returncode == 128 + signal.SIGINT
+    assert err.splitlines()[-1].startswith("hardalign: interrupted; the same command goes on")
+    assert not (slow / RESULT).exists()
+    again = subprocess.run(arguments, capture_output=True, text=True, env=environment)
+    assert again.returncode == 0, again.stderr
+    log = (slow / LOG).read_text()
+    assert log.count("training pairs, after epoch") == 2
+    assert log.count("training pairs, after epoch 0") == 1
+
+
+def test_dry_run(command: Command, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    result = command("reproduce", "subset", "--out", out, "--dry-run")
+    assert result.code == 0, result.err
+    *lines, total = result.out.splitlines()
+    assert [line.split("\t")[0] for line in lines] == [run.name for run in load_plan("subset")]
+    assert total.startswith("25 runs\t")
+    assert "of one core" in total
+    assert "500 (small)" in result.err
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), ["--out DIR"]),
+        (("smoke",), ["--out DIR"]),
+        (("smoke", "--report", "x"), ["either"]),
+        (("smokey", "--out", "x"), ["smokey", "smoke"]),
+        (("smoke", "--out", "x", "--workers", 0), ["--workers"]),
+        (("smoke", "--out", "x", "--address", "auto"), ["--engine ray"]),
+        (("smoke", "--out", "x", "--engine", "ray", "--address", "127.0.0.1:1"), ["127.0.0.1:1"]),
+        (("--report", "none"), ["none", "no such folder"]),
+    ],
+)
+def test_wrong_usage(
+    arguments: tuple[str, ...],
+    words: list[str],
+    command: Command,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    complains(command("reproduce", *arguments), *words)

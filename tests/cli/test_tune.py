@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.conftest import Command, complains
+from grid.conftest import Scripted
+from hardalign.cli.engines import EngineOptions
+from hardalign.grid.plan import load_plan
+from hardalign.grid.runs import RESULT, Run
+
+
+def score(run: Run) -> list[float]:
+    return [run.overrides["dropout"] - run.overrides["encoder"]]
+
+
+@pytest.fixture
+def scripted(monkeypatch: pytest.MonkeyPatch) -> list[Scripted]:
+    """Engines without processes; tests/grid has those with some."""
+    opened = []
+
+    def open_(_: EngineOptions, folder: Path) -> Scripted:
+        opened.append(Scripted(folder, score=score))
+        return opened[-1]
+
+    monkeypatch.setattr(EngineOptions, "open", open_)
+    return opened
+
+
+def test_best_first(command: Command, scripted: list[Scripted], tmp_path: Path) -> None:
+    options: tuple[Any, ...] = ("tune", "--corpus", "toy:copy", "--words", 60, "--out", tmp_path)
+    result = command(*options, "--trials", 6)
+    assert result.code == 0, result.err
+    values = [float(line.split("\t")[0]) for line in result.out.splitlines()]
+    assert values == sorted(values, reverse=True)
+    assert len(values) == 6
+    assert "encoder=" in result.out
+    assert "words=" not in result.out
+    (best,) = load_plan(str(tmp_path / "best.toml"))
+    assert score(best)[0] == pytest.approx(values[0])
+    assert (tmp_path / best.name / RESULT).exists()  # so reproduce would not repeat it
+    again = command(*options, "--trials", 6)
+    assert again.out == result.out
+    assert scripted[-1].started == []
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--corpus", "toy:cpoy"), ["toy:copy"]),
+        (("--corpus", "toy:copy", "--trials", 0), ["--trials"]),
+        (("--corpus", "toy:copy", "--epochs", 0), ["--epochs"]),
+        (("--corpus", "toy:copy", "--system", "sotf"), ["'sotf'"]),
+    ],
+)
+def test_wrong_usage(
+    options: tuple[Any, ...], words: list[str], command: Command, tmp_path: Path
+) -> None:
+    complains(command("tune", *options, "--out", tmp_path / "out"), *words)
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import pytest
+
+from grid.synthetic import result, right
+from hardalign.grid.cells import collect
+from hardalign.grid.pairwise import pair_tables, pairs
+
+
+def test_all_pairs_of_a_setting() -> None:
+    counts = {"soft": 70, "hard": 90, "monotonic": 71}
+    cells = collect(result(system=system, correct=right(n)) for system, n in counts.items())
+    found = list(pairs(cells))
+    assert {(pair.first, pair.second): round(pair.test.difference) for pair in found} == {
+        ("soft", "hard"): -20,
+        ("soft", "monotonic"): -1,
+        ("hard", "monotonic"): 19,
+    }
+    # The largest p needs no correction, the smallest that for all three.
+    assert max(pair.p for pair in found) == pytest.approx(1)
+    assert min(pair.p / pair.test.p for pair in found if pair.test.p < 0.01) >= 2
+    (table,) = pair_tables(cells, found)
+    assert table.header == ("System", "soft", "hard", "monotonic")
+    assert table.rows == [
+        ("soft", "", "-20.0*", "-1.0"),
+        ("hard", "+20.0*", "", "+19.0*"),
+        ("monotonic", "+1.0", "-19.0*", ""),
+    ]
+
+
+def test_what_cannot_be_compared() -> None:
+    cells = collect(
+        [result(system="soft"), result(system="hard"), result(system="monotonic", items="others")]
+    )
+    found = list(pairs(cells))
+    assert [(pair.first, pair.second) for pair in found] == [("soft", "hard")]
+    (table,) = pair_tables(cells, found)
+    assert table.rows[2] == ("monotonic", "–", "–", "")
+
+
+def test_sizes_are_not_compared() -> None:
+    assert list(pairs(collect([result(), result(system="soft", size="large")]))) == []
