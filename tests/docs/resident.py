@@ -1,0 +1,82 @@
+"""``hardalign`` without its start-up: each call is a fork of a process that has imported torch.
+
+The pages have so many commands that importing torch anew for each would take minutes. What runs is
+the real ``main``, with the caller's arguments, folder, environment and three standard streams.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import sys
+import traceback
+from pathlib import Path
+
+CLIENT = """\
+#!{python} -IS
+import json, os, socket, sys
+resident = socket.socket(socket.AF_UNIX)
+resident.connect({address!r})
+request = json.dumps([sys.argv, os.getcwd(), dict(os.environ)]).encode()
+socket.send_fds(resident, [len(request).to_bytes(4)], [0, 1, 2])
+resident.sendall(request)
+sys.exit(resident.recv(1)[0])
+"""
+"""A stand-in for the ``hardalign`` script."""
+
+
+def write_client(path: Path, address: Path) -> None:
+    """Write the stand-in that calls the process listening at an address."""
+    path.write_text(CLIENT.format(python=sys.executable, address=str(address)), "utf-8")
+    path.chmod(0o755)
+
+
+def main(address: str) -> None:
+    """Answer calls until somebody ends this process; says on standard output when it is ready."""
+    import hardalign.learning  # noqa: F401 - so that the forks need not
+    from hardalign.plot import figure  # noqa: F401
+
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the forks
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(address)
+        listening.listen()
+        print("ready", flush=True)
+        while True:
+            call, _ = listening.accept()
+            if os.fork() == 0:
+                _answer(call)
+            call.close()
+
+
+def _answer(call: socket.socket) -> None:
+    from hardalign.cli.main import main as command
+
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    length, streams, *_ = socket.recv_fds(call, 4, 3)
+    request = call.recv(int.from_bytes(length), socket.MSG_WAITALL)
+    sys.argv, folder, environment = json.loads(request)
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+    # Anew, as what they know of this process's streams does not hold for the caller's.
+    sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")  # noqa: SIM115
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    status = 1
+    try:
+        command()
+        status = 0
+    except SystemExit as stop:
+        status = int(stop.code or 0)
+    except BaseException:
+        traceback.print_exc()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    call.send(bytes([status]))
+    os._exit(status)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,78 @@
+"""What the documents say about the source is true: names exist, quoted code is the code."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from docs.pages import PAGES, ROOT, Quote, blocks, name_of
+
+NAME = re.compile(r"`([\w/]+\.py)::([\w.]+)`")
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
+ADDING = ROOT / "docs/guide/adding-a-system.md"
+MATHEMATICS = ROOT / "docs/guide/mathematics.md"
+
+
+def defined(body: list[ast.stmt], prefix: str = "") -> Iterator[str]:
+    """The names that a module defines, those in classes with the class before them."""
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield prefix + node.name
+        if isinstance(node, ast.ClassDef):
+            yield from defined(node.body, f"{prefix}{node.name}.")
+
+
+def anchor(heading: str) -> str:
+    """The address of a heading on its page, as forges make it."""
+    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+
+
+def quotes(page: Path) -> list[Quote]:
+    return [block for block in blocks(page) if isinstance(block, Quote)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_names_in_the_source_exist(page: Path) -> None:
+    for path, name in NAME.findall(page.read_text("utf-8")):
+        module = ast.parse((ROOT / path).read_text("utf-8"))
+        assert name in set(defined(module.body)), f"{path}::{name}"
+
+
+def test_every_equation_has_its_code() -> None:
+    sections = re.split(r"^## ", MATHEMATICS.read_text("utf-8"), flags=re.MULTILINE)[1:]
+    assert len(sections) >= 6
+    assert all(NAME.search(section) for section in sections)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_lead_somewhere(page: Path) -> None:
+    text = FENCED.sub("", page.read_text("utf-8"))
+    for link in LINK.findall(text):
+        if link.startswith("https://"):
+            continue
+        path, _, place = link.partition("#")
+        target = page.parent / path if path else page
+        assert target.exists(), link
+        if place:
+            headings = HEADING.findall(FENCED.sub("", target.read_text("utf-8")))
+            assert place in map(anchor, headings), link
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if quotes(page)], ids=name_of)
+def test_quoted_code_is_the_code(page: Path) -> None:
+    for quote in quotes(page):
+        assert quote.code in (ROOT / quote.path).read_text("utf-8"), quote.path
+
+
+def test_adding_a_system_takes_as_many_lines_as_the_page_says() -> None:
+    lines = [line for quote in quotes(ADDING) for line in quote.code.splitlines() if line.strip()]
+    imports = 1  # in build.py
+    assert len(lines) + imports < 60
+    assert f"It takes {len(lines) + imports} lines." in ADDING.read_text("utf-8")
+    assert len({quote.path for quote in quotes(ADDING)}) == 3
