@@ -289,3 +289,71 @@ def fed_bound(p: Parameters, source: Sequence[int], target: Sequence[int]) -> Te
             log_probability = log_probability + emission(unfed, h, encoded[j])[number - END].log()
         terms.append(probability * log_probability)
     return torch.stack(terms).sum()
+
+
+# Beyond the paper: a position prior, and positions that depend on the last one
+
+PRIOR_REACH, JUMP_REACH = 10, 5
+"""How far distances are told apart."""
+
+
+def _clipped(distance: int, reach: int) -> int:
+    """Which bias a distance has."""
+    return max(-reach, min(reach, distance)) + reach
+
+
+def prior_attention(
+    p: Parameters, h: Tensor, encoded: Sequence[Tensor], tags: int, i: int
+) -> Tensor:
+    """α_1 … α_|x| of step i, from 0 on, with a bias by j − i, j counted from the first letter."""
+    weight, bias = p["head.attention.score.weight"], p["head.attention.score.bias"]
+    scores = []
+    for j, e in enumerate(encoded):
+        distance = (j - 1 - tags) - i
+        prior = p["head.attention.bias"][_clipped(distance, PRIOR_REACH)]
+        scores.append(h @ (weight @ e + bias) + prior)
+    return torch.stack(scores).softmax(0)
+
+
+def prior_distributions(
+    p: Parameters, source: Sequence[int], tags: int, target: Sequence[int]
+) -> list[Tensor]:
+    """p(· | y_<i, x) for each i, [V] over the end and the letters."""
+    encoded = encode(p, source)
+    found = []
+    for i, h in enumerate(decode(p, target)):
+        alpha = prior_attention(p, h, encoded, tags, i)
+        found.append(
+            torch.stack([alpha[j] * emission(p, h, e) for j, e in enumerate(encoded)]).sum(0)
+        )
+    return found
+
+
+def move(p: Parameters, h: Tensor, encoded: Sequence[Tensor], k: int, monotone: bool) -> Tensor:
+    """[J] p(a_i = j | a_{i-1} = k, y_<i, x) of every j."""
+    weight, bias = p["head.attention.score.weight"], p["head.attention.score.bias"]
+    jumps = p["head.attention.jump.weight"] @ torch.cat([h, encoded[k]])
+    jumps = jumps + p["head.attention.jump.bias"]
+    weights = []
+    for j, e in enumerate(encoded):
+        score = h @ (weight @ e + bias) + jumps[_clipped(j - k, JUMP_REACH)]
+        weights.append(score.exp() if j >= k or not monotone else torch.zeros_like(score))
+    return torch.stack(weights) / torch.stack(weights).sum()
+
+
+def chained_alignments(
+    p: Parameters, source: Sequence[int], target: Sequence[int], monotone: bool
+) -> Iterator[tuple[tuple[int, ...], Tensor]]:
+    """Each of the |x|^|y| alignments a with p(y, a | x), where a_i depends on a_{i-1}."""
+    encoded, decoded = encode(p, source), decode(p, target)
+    moves = [[list(move(p, h, encoded, k, monotone)) for k in range(len(source))] for h in decoded]
+    said = [
+        [emission(p, h, e)[number - END] for e in encoded]
+        for h, number in zip(decoded, target, strict=True)
+    ]
+    for a in product(range(len(source)), repeat=len(target)):
+        probability, k = torch.ones((), dtype=torch.float64), 0
+        for i, j in enumerate(a):
+            probability = probability * moves[i][k][j] * said[i][j]
+            k = j
+        yield a, probability

@@ -113,6 +113,14 @@ def test_only_a_posterior_is_sampled_from(kind: str) -> None:
         replace(random_alignment(0), kind=kind).samples(1)
 
 
+def test_a_path_is_the_best_alignment_and_its_rows_are_not_sampled_from() -> None:
+    found = replace(random_alignment(0), path=[4, 2, 1, 5], system="hard-hmm")
+    assert found.best == [4, 2, 1]
+    assert found.pairs == [(2, 0), (0, 1)]  # 1 is the tag's column
+    with pytest.raises(HardalignError, match=r"hard-hmm: .* depend on one another"):
+        found.samples(1)
+
+
 @given(st.integers(0, 50), st.integers(0, 5))
 def test_the_best_alignment_is_the_most_probable_of_all(seed: int, target: int) -> None:
     found = random_alignment(seed, source=2, target=min(target, 3))

@@ -14,6 +14,7 @@ from hardalign.data.batching import Encoded, collate
 from hardalign.data.vocabulary import UNKNOWN
 from hardalign.inference import (
     alignments,
+    best_paths,
     log_likelihoods,
     predictions,
     symbol_log_likelihoods,
@@ -87,8 +88,15 @@ def test_alignments_come_in_the_order_asked_without_padding(system: str, words: 
         np.testing.assert_allclose(weights, own, rtol=0, atol=1e-9)
 
 
+@systems
+def test_best_paths_come_in_the_order_asked_without_padding(system: str, words: list[Encoded]):
+    model = tiny_model(system)
+    for pair, path in zip(words, best_paths(model, words), strict=True):
+        assert path == model.best_path(collate([pair]))[0].tolist()
+
+
 @pytest.mark.parametrize(
-    "answer", [predictions, log_likelihoods, symbol_log_likelihoods, alignments]
+    "answer", [predictions, log_likelihoods, symbol_log_likelihoods, alignments, best_paths]
 )
 def test_nothing_asked(answer: object):
     assert answer(tiny_model(), []) == []

@@ -57,6 +57,9 @@ class Alignment:
     """"posterior", "attention" or "path"."""
     system: str = ""
     """The name of the system that made it."""
+    path: list[int] | None = None
+    """The most probable alignment, as columns of ``weights``, where the rows do not tell it: where
+    a symbol's origin depends on the origin of the symbol before."""
 
     @property
     def posterior(self) -> NDArray[np.float64]:
@@ -68,11 +71,13 @@ class Alignment:
 
     @cached_property
     def best(self) -> list[int]:
-        """For each target symbol the column of ``weights`` with the most weight.
+        """For each target symbol a column of ``weights``: the most probable alignment of all.
 
-        Where these are a posterior, this is the most probable alignment of all: given both
-        strings, the origins of the target's symbols are independent of one another.
+        That is the ``path``, where there is one. Elsewhere the origins of the target's symbols are
+        independent of one another given both strings, and it is the column with the most weight.
         """
+        if self.path is not None:
+            return self.path[: len(self.target)]
         return [int(column) for column in self.weights[: len(self.target)].argmax(1)]
 
     @property
@@ -93,7 +98,7 @@ class Alignment:
     def samples(self, n: int, seed: int = 0) -> NDArray[np.int64]:
         """Draw whole alignments: [n, target symbols] columns of ``weights``, as ``best`` has them.
 
-        Given both strings, the hard systems' alignment is independent from symbol to symbol, so
+        Given both strings, an alignment without ``path`` is independent from symbol to symbol, so
         that a whole alignment is drawn exactly by drawing each symbol's origin from its row.
 
         Args:
@@ -101,8 +106,14 @@ class Alignment:
             seed: The same seed gives the same samples.
 
         Raises:
-            HardalignError: If the weights are not a posterior: there is nothing to sample from.
+            HardalignError: If the weights are not a posterior: there is nothing to sample from; or
+                if they are not independent: their rows do not say what goes together.
         """
+        if self.path is not None:
+            raise HardalignError(
+                f"{self.system}: the origins of its symbols depend on one another; they cannot be "
+                "sampled one by one"
+            )
         if self.kind != "posterior":
             raise HardalignError(f"only a posterior can be sampled from; this is {self.kind}")
         below = self.weights[: len(self.target)].cumsum(1)  # [I, J]

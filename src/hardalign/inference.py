@@ -73,6 +73,21 @@ def alignments(model: Transducer, pairs: Sequence[Encoded]) -> list[NDArray[np.f
     return in_batches(align, [max(len(pair.source), len(pair.target)) for pair in pairs])
 
 
+def best_paths(model: Transducer, pairs: Sequence[Encoded]) -> list[list[int]]:
+    """The most probable alignment of each pair: a source position for each target symbol and end.
+
+    Positions count begin, tags and end, as the columns of ``alignments`` do.
+    """
+
+    @torch.inference_mode()
+    def follow(positions: list[int]) -> list[list[int]]:
+        chosen = [pairs[k] for k in positions]
+        paths = model.best_path(collate(chosen).to(device_of(model))).tolist()
+        return [path[: len(pair.target)] for path, pair in zip(paths, chosen, strict=True)]
+
+    return in_batches(follow, [max(len(pair.source), len(pair.target)) for pair in pairs])
+
+
 def device_of(model: Transducer) -> torch.device:
     """Where a model's weights are."""
     return next(model.parameters()).device

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import compress, islice
+from itertools import compress, islice, repeat
 from pathlib import Path
 from typing import Any, overload
 
@@ -19,7 +19,7 @@ from hardalign.data.batching import encode_pairs, encode_sources
 from hardalign.data.example import Example, Symbols
 from hardalign.data.vocabulary import UnknownSymbols
 from hardalign.errors import HardalignError
-from hardalign.inference import alignments, symbol_log_likelihoods
+from hardalign.inference import alignments, best_paths, symbol_log_likelihoods
 from hardalign.models.systems import SCORES, ScoreKind, find_system
 from hardalign.models.transducer import Transducer
 from hardalign.search import Hypothesis, Search
@@ -97,7 +97,7 @@ class Predictor:
         """Predict one string, or each of several.
 
         >>> g2p("action", nbest=2)[1].text
-        'AE K T IY AH N'
+        'AE1 K T Y AH0 N'
 
         Args:
             source: One or more; for a model trained with tags, each is ``lemma<TAB>TAG;TAG``.
@@ -156,7 +156,7 @@ class Predictor:
 
     @property
     def score_kind(self) -> ScoreKind:
-        """What ``log_prob`` gives: "exact" log p(y | x), or what ``SCORES`` says instead."""
+        """Which kind of score ``log_prob`` gives, "exact" or another of ``SCORES``."""
         return find_system(self.description.model.system).score
 
     def symbol_log_probs(self, pairs: Iterable[Example]) -> Iterator[list[float]]:
@@ -204,15 +204,17 @@ class Predictor:
             Each pair with its alignment; None if the model has never seen a symbol of the target.
         """
         vocabulary, system = self.description.vocabulary, self.description.model.system
-        kind = find_system(system).alignment
+        row = find_system(system)
         for window in _windows(pairs):
             spelled = [not vocabulary.target.unknown(pair.targets[0]) for pair in window]
             encoded = encode_pairs(compress(window, spelled), vocabulary)
             weights = iter(alignments(self.model, encoded))
+            paths = iter(best_paths(self.model, encoded) if row.chained else repeat(None))
             for pair, known in zip(window, spelled, strict=True):
                 if known:
                     given = pair.source, pair.targets[0], pair.tags
-                    yield pair, Alignment(*given, next(weights), kind, system)
+                    found = Alignment(*given, next(weights), row.alignment, system, next(paths))
+                    yield pair, found
                 else:
                     yield pair, None
 

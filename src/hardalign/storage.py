@@ -64,7 +64,7 @@ def claim_folder(
         raise HardalignError(f"{folder}: is a file, not a folder; choose another --out")
     taken = folder.is_dir() and any(folder.iterdir())
     if taken and resume:
-        if (folder / CHECKPOINT).exists():
+        if (folder / CONFIG).exists():
             _check_same_run(folder, description)
     elif taken and overwrite:
         for name in (CHECKPOINT, WEIGHTS, METRICS, VOCABULARY, CONFIG):

@@ -66,7 +66,7 @@ def test_a_name_with_several_targets_has_a_line_for_each(command: Command, model
 def test_blank_lines_and_empty_targets(command: Command, model: Path) -> None:
     result = command("score", model, stdin=b"ab\tA\n\nab\tB\n")
     assert len(rows(result.out)) == 2
-    assert "1 blank line passed over" in result.err
+    assert "standard input: 1 blank line passed over" in result.err
     complains(command("score", model, stdin=b"ab\t\n"), "line 1", "empty")
     ((source, target, log_prob),) = rows(
         command("score", model, "--allow-empty", stdin=b"ab\t\n").out

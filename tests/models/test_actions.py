@@ -182,3 +182,21 @@ def test_memory_of_alignments_is_bounded(monkeypatch: pytest.MonkeyPatch) -> Non
         part = pairs[start : start + 5]
         assert strings(oracle, oracle(collate(part))) == [pair.target for pair in part]
         assert len(oracle._cache) <= 10 + 5
+
+
+def test_a_thread_that_forgets_does_not_disturb_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs = random_pairs(20)
+    oracle = fitted(pairs)
+    expected = oracle(collate(pairs))
+    align = module.aligner.align
+
+    def interrupted(table: torch.Tensor, new: list[tuple[list[int], list[int]]]) -> list[Path]:
+        """Align after another call, as of another thread, has found the memory full."""
+        monkeypatch.setattr(module.aligner, "align", align)
+        monkeypatch.setattr(module, "CACHED_PAIRS", 0)
+        oracle(collate(pairs[:3]))
+        return align(table, new)
+
+    monkeypatch.setattr(module.aligner, "align", interrupted)
+    assert torch.equal(oracle(collate(pairs)), expected)
+    assert module.CACHED_PAIRS == 0

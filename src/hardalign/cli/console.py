@@ -10,6 +10,7 @@ from typing import TypeVar
 from rich.console import Console
 from rich.progress import Progress, TextColumn
 
+from hardalign.data.lines import file_name
 from hardalign.data.reading import Skipped
 from hardalign.models.systems import SCORES, ScoreKind
 
@@ -30,7 +31,7 @@ def note_skipped(file: str, skipped: Skipped, what_happened: str) -> None:
     """Report blank lines, if there were any."""
     if skipped.blank_lines:
         lines = "1 blank line" if skipped.blank_lines == 1 else f"{skipped.blank_lines} blank lines"
-        note(f"{file}: {lines} {what_happened} (first: line {skipped.first_blank})")
+        note(f"{file_name(file)}: {lines} {what_happened} (first: line {skipped.first_blank})")
 
 
 def note_score_kind(kind: ScoreKind) -> None:

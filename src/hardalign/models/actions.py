@@ -91,12 +91,14 @@ class Oracle(nn.Module):
     def _actions(self, keys: Sequence[Key]) -> list[list[int]]:
         """Align whatever is not remembered, all at once."""
         if len(self._cache) > CACHED_PAIRS:
-            self._cache.clear()
-        new = [key for key in dict.fromkeys(keys) if key not in self._cache]
+            self._cache = {}
+        # Other threads may forget everything meanwhile: what they leave behind stays whole.
+        cache = self._cache
+        new = [key for key in dict.fromkeys(keys) if key not in cache]
         paths = aligner.align(self.table, [_aligned(key) for key in new])
         for key, path in zip(new, paths, strict=True):
-            self._cache[key] = oracle_actions(path, key[1], self.step)
-        return [self._cache[key] for key in keys]
+            cache[key] = oracle_actions(path, key[1], self.step)
+        return [cache[key] for key in keys]
 
 
 def _key(source: Sequence[int], tags: int, target: Sequence[int]) -> Key:

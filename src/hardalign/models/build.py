@@ -8,6 +8,7 @@ from hardalign.config import ModelConfig
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.models.actions import Oracle
 from hardalign.models.attention import Attention
+from hardalign.models.chained import ChainAttention, ChainHead, ChainTransducer, MonotoneAttention
 from hardalign.models.decoder import Decoder
 from hardalign.models.encoder import Encoder
 from hardalign.models.fed import FedTransducer
@@ -15,6 +16,7 @@ from hardalign.models.feeding import Concatenated, FedDecoder, HardFeedHead, Mer
 from hardalign.models.hard import HardHead
 from hardalign.models.monotonic import MonotonicTransducer
 from hardalign.models.pointer import PointerDecoder, TagFeatures
+from hardalign.models.prior import PriorAttention, PriorTransducer
 from hardalign.models.sampled import SampledPaths, SampledPositions
 from hardalign.models.sizes import full_joint, merged_joint, pointer_decoder
 from hardalign.models.soft import SoftHead
@@ -22,7 +24,16 @@ from hardalign.models.systems import System, find_system
 from hardalign.models.transducer import Transducer
 from hardalign.models.unfed import UnfedTransducer
 
-HEADS: dict[str, type[HardHead] | type[SoftHead]] = {"hard": HardHead, "soft": SoftHead}
+Parts = tuple[type[Attention], type[HardHead] | type[SoftHead], type[UnfedTransducer]]
+
+UNFED: dict[tuple[str, str], Parts] = {
+    ("hard", "free"): (Attention, HardHead, UnfedTransducer),
+    ("soft", "free"): (Attention, SoftHead, UnfedTransducer),
+    ("hard", "prior"): (PriorAttention, HardHead, PriorTransducer),
+    ("hard", "chain"): (ChainAttention, ChainHead, ChainTransducer),
+    ("hard", "monotone chain"): (MonotoneAttention, ChainHead, ChainTransducer),
+}
+"""Parts of systems without input feeding, by their heads and what says where to look."""
 FED_HEADS: dict[str, type[HardFeedHead] | type[SoftFeedHead]] = {
     "hard": HardFeedHead,
     "soft": SoftFeedHead,
@@ -45,9 +56,10 @@ def _unfed(system: System, config: ModelConfig, vocabulary: Vocabulary) -> Trans
     decoder = Decoder(
         symbols, config.embedding, config.decoder, config.decoder_layers, config.dropout
     )
-    attention = _attention(config, full_joint(config), symbols)
+    attention, head, transducer = UNFED[system.head, system.moves]
+    seeing = attention(2 * config.encoder, config.decoder, full_joint(config), symbols)
     objective = SampledPositions(config.samples) if system.training == "reinforce" else None
-    return UnfedTransducer(encoder, decoder, HEADS[system.head](attention), objective)
+    return transducer(encoder, decoder, head(seeing), objective)
 
 
 def _fed(system: System, config: ModelConfig, vocabulary: Vocabulary) -> Transducer:
@@ -61,7 +73,7 @@ def _fed(system: System, config: ModelConfig, vocabulary: Vocabulary) -> Transdu
     decoder = FedDecoder(
         symbols, config.embedding, feeding, config.decoder, config.decoder_layers, config.dropout
     )
-    attention = _attention(config, feeding.joint, symbols)
+    attention = Attention(2 * config.encoder, config.decoder, feeding.joint, symbols)
     objective = SampledPaths(config.samples) if system.training == "reinforce" else None
     return FedTransducer(encoder, decoder, FED_HEADS[system.head](attention), objective)
 
@@ -84,10 +96,6 @@ def _pointed(system: System, config: ModelConfig, vocabulary: Vocabulary) -> Tra
 
 def _encoder(config: ModelConfig, symbols: int) -> Encoder:
     return Encoder(symbols, config.embedding, config.encoder, config.encoder_layers, config.dropout)
-
-
-def _attention(config: ModelConfig, joint: int, symbols: int) -> Attention:
-    return Attention(2 * config.encoder, config.decoder, joint, symbols)
 
 
 BUILDERS: dict[str | None, Callable[[System, ModelConfig, Vocabulary], Transducer]] = {

@@ -1,4 +1,6 @@
-"""The systems of the paper, one row each, and how they differ. Plain data, no torch.
+"""The systems, one row each, and how they differ: the paper's seven and three that go on from them.
+
+Plain data, no torch.
 
 Every system is an encoder, a decoder and a head; ``build.py`` puts them together as a row says.
 """
@@ -27,7 +29,7 @@ class System:
     """How a system differs from the others."""
 
     paper: str
-    """Its name in the paper."""
+    """Its name in the paper; – if it is not there."""
     head: Literal["hard", "soft", "pointer"]
     """Where the alignment weights α go: outside the softmax (hard) or inside it (soft); a pointer
     has none, it is at one position at a time."""
@@ -42,6 +44,14 @@ class System:
     by a wider LSTM, by the encoder state that is pointed at, or not at all."""
     training: Literal["exact", "reinforce", "oracle"] = "exact"
     """By likelihood, on sampled alignments, or on the best alignments of a character aligner."""
+    moves: Literal["free", "prior", "chain", "monotone chain"] = "free"
+    """What says where to look besides what is there to see: nothing, how far along source and
+    target are, or where the last symbol came from; and there, whether one may go back."""
+
+    @property
+    def chained(self) -> bool:
+        """Whether, given both strings, a symbol's origin depends on that of the symbol before."""
+        return self.moves in ("chain", "monotone chain")
 
 
 SYSTEMS = {
@@ -92,6 +102,24 @@ SYSTEMS = {
         alignment="path",
         score="best path",
         summary="a pointer that only moves right, trained on a character aligner's paths",
+    ),
+    "hard-prior": System(
+        paper="–",
+        head="hard",
+        moves="prior",
+        summary="hard with a position prior, as IBM Model 2 has one",
+    ),
+    "hard-hmm": System(
+        paper="–",
+        head="hard",
+        moves="chain",
+        summary="hard whose alignments are a first-order chain, as in an HMM aligner",
+    ),
+    "hard-monotonic": System(
+        paper="–",
+        head="hard",
+        moves="monotone chain",
+        summary="hard-hmm that never goes back, all its alignments summed over",
     ),
 }
 """Every system by the name its users type."""

@@ -1,0 +1,192 @@
+"""Alignments as a Markov chain: where a step looks depends on where the step before looked.
+
+    p(y, a | x) = Π_i p(a_i | a_{i-1}, y_<i, x) p(y_i | a_i, y_<i, x),      a_0 = 0
+
+All |x|^|y| paths a are summed exactly by the forward algorithm, in |y|·|x|² operations and in log
+space. A chain is given by
+
+    transitions(steps)  [B, I', J, J]  log p(a_i = j | a_{i-1} = k, y_<i, x) at [:, i, k, j] of a
+                                       slice of the steps,
+    emission            [B, I, J]      log p(y_i | a_i = j, y_<i, x), all 0 at padding steps.
+
+Transitions are asked for in blocks of steps, and again on the way back, so that memory does not
+grow with |y|·|x|². Those from each k are a distribution over j, so that a padding step, which emits
+nothing, changes no sum. Where j is padding or cannot be reached they are −inf.
+
+What happened before a step is known from its origins, p(a_{i-1} = k | a_i = j, y_<i, x): followed
+back from the last step they give the posterior, samples, and the gradient of the likelihood.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
+
+Transitions = Callable[[slice], Tensor]
+
+BLOCK_FLOATS = 1 << 18
+"""Transitions in a block: 1 MB, which stays in a core's cache. Words of usual length are one."""
+
+
+def chain_log_likelihood(transitions: Transitions, emission: Tensor) -> Tensor:
+    """[B, I] log p(y_i | y_<i, x), which add up to log p(y | x); differentiable."""
+
+    def run(before: Tensor, steps: slice, said: Tensor) -> tuple[Tensor, Tensor]:
+        return _Forward.apply(before, transitions(steps), said)  # type: ignore[no-any-return, no-untyped-call]
+
+    blocks = _blocks(emission)
+    before, evidence = _start(emission), []
+    # Split, not sliced: the gradient of a slice is as large as all that it was cut from.
+    parts = torch.split(emission, [steps.stop - steps.start for steps in blocks], 1)
+    for steps, said in zip(blocks, parts, strict=True):
+        if len(blocks) > 1:
+            found, before = checkpoint(run, before, steps, said, use_reentrant=False)
+        else:
+            found, before = run(before, steps, said)
+        evidence.append(found)
+    return torch.cat(evidence, 1)
+
+
+def chain_posterior(transitions: Transitions, emission: Tensor) -> Tensor:
+    """[B, I, J] p(a_i = j | x, y), by the forward-backward algorithm; without gradient."""
+    origins = _backwards(transitions, emission)
+    posterior = [next(origins)]
+    for origin in origins:
+        posterior.append((origin * posterior[-1].unsqueeze(1)).sum(2))
+    return torch.stack(posterior[::-1], 1)
+
+
+def chain_samples(transitions: Transitions, emission: Tensor, noise: Tensor) -> Tensor:
+    """[B, I] a path drawn from p(a | x, y), its last step first.
+
+    Args:
+        transitions: Of the chain.
+        emission: Of the chain.
+        noise: [B, I] independent and uniform in [0, 1).
+    """
+    origins = _backwards(transitions, emission)
+    last, *earlier = noise.unbind(1)[::-1]
+    path = [_draw(next(origins), last)]
+    for origin, share in zip(origins, earlier, strict=True):
+        came_here = path[-1].unsqueeze(1).expand(-1, emission.shape[2], -1)
+        path.append(_draw(origin.gather(2, came_here).squeeze(2), share))
+    return torch.cat(path[::-1], 1)
+
+
+def chain_best_path(transitions: Transitions, emission: Tensor, steps: Tensor) -> Tensor:
+    """[B, I] the most probable path given x and y, by the Viterbi algorithm.
+
+    Args:
+        transitions: Of the chain.
+        emission: Of the chain.
+        steps: [B, I] true at steps that count; at padding steps the path stays where it is.
+    """
+    stay = torch.eye(emission.shape[2], dtype=emission.dtype, device=emission.device).log()
+    best, pointers = _start(emission), []
+    for i, move in _by_step(transitions, emission):
+        move = torch.where(steps[:, i, None, None], move, stay)
+        best, pointer = (best.unsqueeze(2) + move).max(1)  # over k
+        best = best + emission[:, i]
+        pointers.append(pointer)
+    path = [best.argmax(1, keepdim=True)]
+    for pointer in pointers[:0:-1]:
+        path.append(pointer.gather(1, path[-1]))
+    return torch.cat(path[::-1], 1)
+
+
+def _blocks(emission: Tensor) -> list[slice]:
+    """Slices of the steps whose transitions stay within ``BLOCK_FLOATS``."""
+    rows, steps, positions = emission.shape
+    size = max(1, BLOCK_FLOATS // (rows * positions**2))
+    return [slice(start, min(start + size, steps)) for start in range(0, steps, size)]
+
+
+def _by_step(transitions: Transitions, emission: Tensor) -> Iterator[tuple[int, Tensor]]:
+    """Each step's number and transitions [B, J, J]."""
+    for block in _blocks(emission):
+        yield from enumerate(transitions(block).unbind(1), block.start)
+
+
+def _start(emission: Tensor) -> Tensor:
+    """[B, J] log-probabilities of a_0: position 0 is certain."""
+    start = torch.full_like(emission[:, 0], -torch.inf)
+    start[:, 0] = 0.0
+    return start
+
+
+def _filter(before: Tensor, transition: Tensor, emission: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The forward algorithm over a block of steps, normalised at each.
+
+    Returns:
+        log p(y_i | y_<i, x) [B, I], log p(a_i = j | y_<i, x) [B, I, J], and, once its symbol is
+        known, log p(a_i = j | y_≤i, x), from ``before`` [B, J] on: [B, I + 1, J].
+    """
+    evidence, predicted, filtered = [], [], [before]
+    for move, said in zip(transition.unbind(1), emission.unbind(1), strict=True):
+        predicted.append((filtered[-1].unsqueeze(2) + move).logsumexp(1))  # over k
+        joint = predicted[-1] + said
+        evidence.append(joint.logsumexp(1, keepdim=True))
+        filtered.append(joint - evidence[-1])
+    return torch.cat(evidence, 1), torch.stack(predicted, 1), torch.stack(filtered, 1)
+
+
+def _origins(transition: Tensor, predicted: Tensor, filtered: Tensor) -> Tensor:
+    """[B, I, J, J] p(a_{i-1} = k | a_i = j, y_<i, x) at [:, i, k, j]; 0 where j is not reached."""
+    reached = predicted.clamp(min=torch.finfo(predicted.dtype).min)  # −inf less −inf would be nan
+    return (filtered[:, :-1].unsqueeze(3) + transition).sub_(reached.unsqueeze(2)).exp_()
+
+
+def _backwards(transitions: Transitions, emission: Tensor) -> Iterator[Tensor]:
+    """First p(a_I = j | x, y) [B, J], then the origins [B, J, J] of the last step, … the second."""
+    seen = []
+    before = _start(emission)
+    for block in _blocks(emission):
+        _, predicted, filtered = _filter(before, transitions(block), emission[:, block])
+        before = filtered[:, -1]
+        seen.append((block, predicted, filtered))
+    yield before.exp()
+    for block, predicted, filtered in reversed(seen):
+        origins = _origins(transitions(block), predicted, filtered).unbind(1)
+        yield from origins[: 0 if block.start == 0 else None : -1]
+
+
+def _draw(weights: Tensor, noise: Tensor) -> Tensor:
+    """[B, 1] a position drawn in proportion to ``weights`` [B, J], by ``noise`` [B]."""
+    below = weights.cumsum(1)
+    # More than a share below 1 of all: what has no weight adds nothing and is never the first.
+    return (below > noise.unsqueeze(1) * below[:, -1:]).byte().argmax(1, keepdim=True)
+
+
+class _Forward(torch.autograd.Function):
+    """The forward algorithm over a block. Its gradient is made of posteriors, as sums of paths."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, before: Tensor, transition: Tensor, emission: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        evidence, predicted, filtered = _filter(before, transition, emission)
+        ctx.save_for_backward(transition, predicted, filtered)
+        return evidence, filtered[:, -1].clone()
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        grad, grad_last = grads  # [B, I], [B, J]
+        transition, predicted, filtered = ctx.saved_tensors
+        # Σ_i g_i log p(y_i | y_<i) = Σ_i (g_i − g_{i+1}) log p(y_≤i). The gradient of log p(y_≤i)
+        # by what step i emits is the filtered distribution, by what the steps before emit where
+        # that came from, and by the transitions in between what went from k to j.
+        share = filtered[:, 1:].exp()
+        seeds = (grad - F.pad(grad[:, 1:], (0, 1))).unsqueeze(2) * share
+        origins = _origins(transition, predicted, filtered)
+        arrived = []
+        back = grad_last - share[:, -1] * grad_last.sum(1, keepdim=True)
+        for origin, seed in zip(origins.unbind(1)[::-1], seeds.unbind(1)[::-1], strict=True):
+            arrived.append(seed + back)
+            back = (origin * arrived[-1].unsqueeze(1)).sum(2)
+        positions = torch.stack(arrived[::-1], 1)
+        return back, origins.mul_(positions.unsqueeze(2)), positions
