@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from cli.conftest import Command
+from hardalign.bundled import BUNDLED
 from hardalign.models.systems import SYSTEMS
 
 
@@ -13,8 +14,19 @@ def test_describes_the_model(command: Command, model: Path, pairs: Path) -> None
     assert str(pairs) in out
 
 
-def test_lists_the_systems(command: Command) -> None:
-    lines = command("info").out.splitlines()
-    assert [line.split()[0] for line in lines] == list(SYSTEMS)
+def test_lists_the_systems_and_the_bundled_models(command: Command) -> None:
+    systems, bundled = command("info").out.split("\n\n")
+    assert [line.split()[0] for line in systems.splitlines()] == list(SYSTEMS)
+    assert [line.split()[0] for line in bundled.splitlines()[1:]] == list(BUNDLED)
     helped = command("train", "--help").out
     assert all(f"{name}: {row.summary[:20]}" in helped for name, row in SYSTEMS.items())
+
+
+def test_says_what_is_not_in_the_paper(command: Command, tmp_path: Path, pairs: Path) -> None:
+    options = ("--dev", pairs, "--epochs", 0, "--system", "hard-prior", "--out", tmp_path / "m")
+    assert command("train", pairs, *options).code == 0
+    assert "hard-prior (not in the paper)" in command("info", tmp_path / "m").out
+
+
+def test_describes_a_bundled_model(command: Command) -> None:
+    assert "hard (4 in the paper)" in command("info", "en-g2p").out

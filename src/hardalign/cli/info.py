@@ -6,6 +6,7 @@ from typing import Annotated
 
 import tyro
 
+from hardalign.bundled import BUNDLED, model_folder
 from hardalign.models.systems import SYSTEMS, find_system
 
 
@@ -14,19 +15,21 @@ def info(
         str | None, tyro.conf.Positional, tyro.conf.arg(metavar="MODEL", help_behavior_hint="")
     ] = None,
 ) -> None:
-    """Describe a trained model, or the systems that can be trained.
+    """Describe a trained model, or list the systems and the models that come with hardalign.
 
     $ hardalign info runs/g2p
 
     Args:
-        model: Folder of a trained model; without it, the systems are listed.
+        model: Folder of a trained model; without it, what there is.
     """
     if model is None:
         for name, system in SYSTEMS.items():
             print(f"{name:<17}{system.paper}  {system.summary}")
+        print("\nmodels that come with hardalign:")
+        for name, summary in BUNDLED.items():
+            print(f"{name:<17}   {summary}")
         return
 
-    from hardalign.bundled import model_folder
     from hardalign.storage import WEIGHTS, load_model, read_tensors
 
     folder = model_folder(model)
@@ -34,8 +37,9 @@ def info(
     _, notes = read_tensors(folder / WEIGHTS)
     sizes, vocabulary = description.model, description.vocabulary
     system = find_system(sizes.system)
+    paper = "not in the paper" if system.paper == "–" else f"{system.paper} in the paper"
     rows = {
-        "system": f"{sizes.system} ({system.paper} in the paper): {system.summary}",
+        "system": f"{sizes.system} ({paper}): {system.summary}",
         "parameters": f"{sum(parameter.numel() for parameter in transducer.parameters()):,}",
         "sizes": ", ".join(f"{k} {v}" for k, v in sizes.to_dict().items() if k != "system"),
         "source": f"{len(vocabulary.source.letters)} letters: {_some(vocabulary.source.letters)}",

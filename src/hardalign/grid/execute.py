@@ -9,14 +9,13 @@ import torch
 from hardalign.checkpoint import Progress
 from hardalign.data.corpora import Corpus, load_corpus
 from hardalign.data.example import evaluation_items
-from hardalign.data.vocabulary import Vocabulary
 from hardalign.files import sha256, write_json
 from hardalign.grid.runs import FAILURE, MODEL, RESULT, Result, Run, read_result
-from hardalign.grid.settings import Settings, settings_of
+from hardalign.grid.settings import settings_of
+from hardalign.learning import TrainingData, prepare
 from hardalign.metrics import evaluate, score_item
 from hardalign.predictor import load
-from hardalign.storage import Description, claim_folder
-from hardalign.training import Job, Machine, Reporter, train
+from hardalign.training import Machine, Reporter, train
 from hardalign.version import __version__
 
 
@@ -42,35 +41,26 @@ def execute(
     """
     if (folder / RESULT).exists():
         return read_result(folder)
-    torch.set_num_threads(
-        1
-    )  # runs side by side make better use of the cores than one run's threads
+    torch.set_num_threads(1)  # runs side by side use the cores better than one run's threads
     settings = settings_of(run)
     options = settings.corpus
     # The seed is for weights and order alone: all runs of a corpus must have the same test words.
     corpus = load_corpus(
         run.corpus, stress=not options.strip_stress, size=options.words, data_dir=data_dir
     )
-    description = _describe(run, settings, corpus)
-    claim_folder(folder / MODEL, description, resume=True)
-    job = Job.of(folder / MODEL, description, corpus.train, corpus.dev)
-    progress = train(job, Machine(device), reporter)
-    result = _evaluate(run, folder, corpus, progress)
-    (folder / FAILURE).unlink(missing_ok=True)
-    write_json(folder / RESULT, result.to_dict())
-    return result
-
-
-def _describe(run: Run, settings: Settings, corpus: Corpus) -> Description:
-    options = settings.corpus
     origin = {
         "corpus": run.corpus,
         "seed": 0,
         "stress": not options.strip_stress,
         "size": options.words,
     }
-    vocabulary = Vocabulary.of(corpus.train)
-    return Description(settings.model, settings.training, corpus.format, vocabulary, origin)
+    data = TrainingData(corpus.train, corpus.dev, corpus.format, origin)
+    job = prepare(data, folder / MODEL, settings.model, settings.training, resume=True)
+    progress = train(job, Machine(device), reporter)
+    result = _evaluate(run, folder, corpus, progress)
+    (folder / FAILURE).unlink(missing_ok=True)
+    write_json(folder / RESULT, result.to_dict())
+    return result
 
 
 def _evaluate(run: Run, folder: Path, corpus: Corpus, progress: Progress) -> Result:

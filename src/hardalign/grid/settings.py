@@ -5,13 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from hardalign.config import SIZES, ModelConfig, TrainingConfig
+from hardalign.config import CLIPS, SIZES, ModelConfig, TrainingConfig
 from hardalign.errors import HardalignError
 from hardalign.grid.runs import Run
 from hardalign.models.systems import find_system
-
-LARGE_CLIP = 5.0
-"""The paper clips the gradients of large models, and of those alone."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +48,7 @@ def settings_of(run: Run) -> Settings:
     find_system(run.system)
     size = find_size(run.size)
     given = check_overrides(run.overrides)
-    clip = LARGE_CLIP if run.size == "large" else None
-    training = {"clip": clip, "seed": run.seed} | _only(given, _TRAINING)
+    training = {"clip": CLIPS[run.size], "seed": run.seed} | _only(given, _TRAINING)
     return Settings(
         replace(size, system=run.system, **_only(given, _MODEL)),
         TrainingConfig(**training),
