@@ -17,6 +17,9 @@ demo: $(READY)  ## train on real words, evaluate, predict, draw alignments
 test: $(READY)  ## the whole test suite
 	$(BIN)/pytest -n 2
 
+test-browser: $(READY)  ## the page of `hardalign serve` in Chromium
+	$(BIN)/pytest tests/browser
+
 bench: $(READY)  ## speeds, as ratios in one run
 	$(BIN)/python benchmarks/speed.py
 

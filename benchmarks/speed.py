@@ -1,8 +1,8 @@
 """What `make bench` prints: speeds as ratios in one run, since machines are noisy.
 
-Training steps of `hard` and `soft`, ours and step by step, and of the systems that go on from
-`hard`; greedy decoding; peak memory; and how far all that is from the machine's own
-matrix-multiply rate.
+Training steps of `hard` and `soft`, ours, step by step in batches, and as the tests' reference has
+them, word by word; of the systems that go on from `hard`; greedy decoding; peak memory; and how far
+all that is from the machine's own matrix-multiply rate.
 """
 
 from __future__ import annotations
@@ -10,9 +10,12 @@ from __future__ import annotations
 import argparse
 import random
 import resource
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 
 import torch
 
@@ -25,6 +28,9 @@ from hardalign.inference import predictions
 from hardalign.models.build import build_model
 from hardalign.models.systems import SYSTEMS
 from stepwise import Stepwise
+
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
+import reference
 
 BATCH = 20
 PAPER = ("hard", "soft")
@@ -65,6 +71,13 @@ def gemm_rate(seconds: float = 1.0) -> float:
     return best
 
 
+def loops(model: torch.nn.Module, system: str, batch: list[Encoded]) -> torch.Tensor:
+    """The loss by the paper's equations as plain loops."""
+    p = reference.parameters(model)
+    found = [reference.log_likelihood(p, system, one.source, one.target) for one in batch]
+    return -torch.stack(found)
+
+
 def steps(loss: Loss, model: torch.nn.Module, batches: list[list[Encoded]]) -> float:
     """Seconds for one optimizer step on each batch."""
     optimizer = torch.optim.Adam(model.parameters(), 1e-3, fused=True)
@@ -96,6 +109,7 @@ def main() -> None:
         if name in PAPER:
             plain = Stepwise(SIZES["small"], vocabulary, hard=name == "hard")
             systems[f"{name}, step by step"] = (plain, lambda b, m=plain: m.loss(collate(b)))
+            systems[f"{name}, tests/reference.py"] = (model, partial(loops, model, name))
     for name in (*PAPER, *BEYOND):
         model, loss = systems[name]
         seconds = steps(loss, model, warm)
@@ -112,9 +126,11 @@ def main() -> None:
         random.Random(turn).shuffle(mixed)
         unsorted = [mixed[start : start + BATCH] for start in range(0, len(mixed), BATCH)]
         for name, (model, loss) in systems.items():
-            seconds = steps(loss, model, unsorted if "step" in name else part)
-            words[name].append(len(mixed) / seconds)
-            shares[name].append(3 * work.forward(len(vocabulary.target)) / seconds / rate)
+            given = unsorted if "step" in name else part[:1] if "reference" in name else part
+            seconds = steps(loss, model, given)
+            words[name].append(sum(map(len, given)) / seconds)
+            flops = 3 * work.forward(len(vocabulary.target)) / len(mixed)  # of a word
+            shares[name].append(flops * words[name][-1] / rate)
     rate = max(rate, gemm_rate())
     print(f"\nmatrix products: {rate / 1e9:.0f} GFLOP/s, {options.threads} threads")
     print(f"\n{'training, small, batch 20':<28}{'words/s':>9}{'to soft':>9}{'of GEMM rate':>14}")

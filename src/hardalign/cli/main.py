@@ -14,12 +14,18 @@ import tyro
 
 from hardalign.cli.align import align
 from hardalign.cli.analyze import analyze
+from hardalign.cli.completion import completion
+from hardalign.cli.corpora import corpora
 from hardalign.cli.evaluate import evaluate
+from hardalign.cli.export import export
 from hardalign.cli.info import info
 from hardalign.cli.plot import plot
 from hardalign.cli.predict import predict
+from hardalign.cli.reproduce import reproduce
 from hardalign.cli.score import score
+from hardalign.cli.serve import serve
 from hardalign.cli.train import train
+from hardalign.cli.tune import tune
 from hardalign.errors import HardalignError
 from hardalign.version import __version__
 
@@ -32,6 +38,12 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "plot": plot,
     "analyze": analyze,
     "info": info,
+    "corpora": corpora,
+    "reproduce": reproduce,
+    "tune": tune,
+    "serve": serve,
+    "export": export,
+    "completion": completion,
 }
 
 
@@ -82,7 +94,7 @@ def _help() -> str:
     ]
     for name, command in COMMANDS.items():
         summary = (command.__doc__ or "").partition("\n")[0]
-        lines.append(f"  {name:<10}{summary}")
+        lines.append(f"  {name:<12}{summary}")
     return "\n".join([*lines, "", "hardalign COMMAND --help explains a command, with examples."])
 
 

@@ -132,22 +132,13 @@ def _object(
 
     source = found[0].source
     # A blank line has no source, and its empty prediction is not the model's.
-    entries = [_entry(prediction) for prediction in found if source]
+    entries = [prediction.to_dict() for prediction in found if source]
     for entry, alignment in zip(entries, aligned or (), strict=False):
         entry["alignment"] = alignment.to_dict()
     content: dict[str, Any] = {"source": source, "predictions": entries}
     if mass is not None:
         content["mass"] = covered(found)[-1]
     return content
-
-
-def _entry(prediction: Prediction) -> dict[str, Any]:
-    return {
-        "text": prediction.text,
-        "symbols": prediction.symbols,
-        "log_prob": prediction.log_prob,
-        "finished": prediction.finished,
-    }
 
 
 @contextlib.contextmanager

@@ -1,0 +1,24 @@
+"""A server of models in a process of its own, for what measures or pictures it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def served(models: list[str]) -> Iterator[str]:
+    """The address of a server of these models."""
+    start = "from hardalign.cli.main import main; main()"
+    command = [sys.executable, "-c", start, "serve", *models, "--port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        line = process.stderr.readline()
+        found = re.search(r"http://\S+", line)
+        if found is None:
+            sys.exit(line + process.stderr.read())
+        yield found[0]
+        process.terminate()

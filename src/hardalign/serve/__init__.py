@@ -1,0 +1,1 @@
+"""The page and its JSON API; needs starlette and uvicorn (pip install 'hardalign[serve]')."""

@@ -1,0 +1,43 @@
+// The JSON API; openapi.json describes it.
+
+/** What the server refused, in its own words. */
+export class Refused extends Error {
+  constructor(message, status) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** The models that are loaded, and the limits of requests. */
+export function getModels() {
+  return request("models");
+}
+
+/** Ask a model for words; the signal can take the question back. */
+export async function predict(question, signal) {
+  const { answers } = await request("predict", {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(question),
+    signal,
+  });
+  return answers;
+}
+
+/** A refusal as a sentence about the only word that was asked. */
+export function about({ message }) {
+  return message.replace(/^words\[0\](:? )/, (_, colon) => (colon === " " ? "This word " : ""));
+}
+
+async function request(path, options) {
+  let response;
+  try {
+    response = await fetch(path, options);
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Refused("The server does not answer. Is it still running?", 0);
+  }
+  const content = await response.json().catch(() => ({ error: response.statusText }));
+  if (!response.ok) throw new Refused(content.error, response.status);
+  return content;
+}

@@ -1,0 +1,148 @@
+// The page: a word is asked as it is typed, of one model or of two side by side.
+
+import { about, getModels, predict } from "./api.js";
+import { debounced, make } from "./dom.js";
+import { setUpList } from "./list.js";
+import { panel, spoken } from "./panel.js";
+import { setUpTags } from "./tags.js";
+
+const PAUSE = 120; // milliseconds without a key, before a word is asked
+const HUSH = 700; // milliseconds without a new answer, before one is read out
+const CANDIDATES = 5;
+
+const find = (id) => document.getElementById(id);
+const [model, beside, word, notes] = ["model", "with", "word", "notes"].map(find);
+let models = [];
+let asking = new AbortController();
+let sentence = "";
+
+const readOut = debounced(HUSH, () => {
+  find("spoken").textContent = sentence;
+});
+const tags = setUpTags(() => later());
+const later = debounced(PAUSE, ask);
+
+/** The models that are chosen: one, or two to compare. */
+function chosen() {
+  const names = new Set([model.value, beside.value]);
+  return models.filter(({ name }) => names.has(name))
+    .sort((a) => (a.name === model.value ? -1 : 1));
+}
+
+/** Ask about what is typed. An answer that comes after a newer question is dropped. */
+async function ask() {
+  asking.abort();
+  asking = new AbortController();
+  const { signal } = asking;
+  remember();
+  if (word.value.trim() === "") {
+    show([], []);
+    return;
+  }
+  const asked = chosen();
+  find("panels").ariaBusy = "true";
+  const settled = await Promise.allSettled(asked.map(async (one) => {
+    const words = [tags.join(one, word.value)];
+    const question = { model: one.name, words, nbest: CANDIDATES, alignments: true };
+    return (await predict(question, signal))[0];
+  }));
+  if (signal.aborted) return;
+  find("panels").ariaBusy = "false";
+  show(asked, settled);
+}
+
+function show(asked, settled) {
+  const panels = [];
+  const troubles = [];
+  const sentences = [];
+  settled.forEach(({ value: answer, reason }, k) => {
+    if (reason) {
+      troubles.push([asked[k].name, about(reason)]);
+      return;
+    }
+    panels.push(panel(asked[k], answer));
+    sentences.push(spoken(asked[k], answer));
+    if (answer.unknown.length) troubles.push([asked[k].name, doubt(asked[k], answer)]);
+  });
+  find("welcome").hidden = asked.length > 0;
+  find("panels").replaceChildren(...panels);
+  note(troubles, asked.length);
+  word.ariaInvalid = String(settled.some(({ reason }) => reason));
+  sentence = sentences.join(" ");
+  readOut();
+}
+
+/** A kind word about symbols that the model does not know. */
+function doubt({ source_separator: separator }, { source, unknown }) {
+  if (separator === " " && !source.trim().includes(" ") && [...source.trim()].length > 1) {
+    return `This model reads symbols with blanks between them: ${[...source.trim()].join(" ")}`;
+  }
+  const names = unknown.map((symbol) => `“${symbol}”`).join(", ");
+  return `The model has never seen ${names} in training, so this is a guess.`;
+}
+
+/** Show what is to be said next to the input; whose it is, unless all models say the same. */
+function note(troubles, asked) {
+  const texts = [...new Set(troubles.map(([, text]) => text))];
+  notes.replaceChildren(...texts.map((text) => {
+    const names = troubles.filter((one) => one[1] === text).map(([name]) => name);
+    return make("p", {}, names.length < asked ? `${names.join(", ")}: ${text}` : text);
+  }));
+}
+
+/** Keep what is asked in the address, to be sent to others or come back to. */
+function remember() {
+  const state = new URLSearchParams({ word: word.value });
+  if (models.length > 1) state.set("model", model.value);
+  if (beside.value) state.set("with", beside.value);
+  if (tags.input.value) state.set("tags", tags.input.value);
+  const query = word.value ? `?${state}` : location.pathname;
+  history.replaceState(null, "", query + location.hash);
+}
+
+function turn() {
+  const list = location.hash === "#list";
+  find("word-section").hidden = list;
+  find("list-section").hidden = !list;
+  for (const link of document.querySelectorAll("nav a")) {
+    link.ariaCurrent = (link.hash === "#list") === list ? "page" : null;
+  }
+}
+
+function changeModels() {
+  for (const option of beside.options) option.disabled = option.value === model.value;
+  if (beside.value === model.value) beside.value = "";
+  tags.offer(chosen());
+  later();
+}
+
+async function begin() {
+  turn();
+  addEventListener("hashchange", turn);
+  try {
+    ({ models } = await getModels());
+  } catch (error) {
+    Object.assign(find("trouble"), { hidden: false, textContent: error.message });
+    return;
+  }
+  const options = () => models.map(({ name }) => make("option", { value: name }, name));
+  model.append(...options());
+  beside.append(make("option", { value: "" }, "no other"), ...options());
+  find("comparison").hidden = models.length < 2;
+  const state = new URLSearchParams(location.search);
+  for (const [input, key] of [[model, "model"], [beside, "with"]]) {
+    if (models.some(({ name }) => name === state.get(key))) input.value = state.get(key);
+    input.addEventListener("change", changeModels);
+  }
+  word.value ||= state.get("word") ?? "";
+  tags.input.value ||= state.get("tags") ?? "";
+  word.addEventListener("input", later);
+  find("question").addEventListener("submit", (event) => {
+    event.preventDefault();
+    ask();
+  });
+  setUpList(chosen);
+  changeModels();
+}
+
+begin();

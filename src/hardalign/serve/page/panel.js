@@ -1,0 +1,47 @@
+// What one model says to a word: its prediction, the candidates, and where the symbols came from.
+
+import { make, percent } from "./dom.js";
+import { heatmap } from "./heatmap.js";
+
+const EMPTY = "(nothing)";
+let panels = 0;
+
+/** Draw the answer of a model. */
+export function panel(model, answer) {
+  const [best] = answer.predictions;
+  const map = make("div");
+  const show = (prediction) => map.replaceChildren(heatmap(prediction.alignment));
+  show(best);
+  const note = model.exact ? [] : [
+    make("p", { className: "aside" }, `These are not exact probabilities, but ${model.score}.`),
+  ];
+  return make("article", { "aria-label": `${model.name} says` },
+    make("h2", {}, model.name, make("small", { title: model.summary }, model.system)),
+    make("p", { className: "prediction", dir: "auto" }, best.text || EMPTY),
+    make("div", { className: "details" },
+      make("div", {}, candidates(answer.predictions, show), ...note), map));
+}
+
+/** A radio group: choosing a candidate shows its alignment. */
+function candidates(predictions, show) {
+  panels += 1;
+  const rows = predictions.map((prediction, k) => {
+    const probability = Math.exp(prediction.log_prob);
+    const bar = make("span", { className: "bar", "aria-hidden": "true" });
+    bar.style.setProperty("--share", probability);
+    const choice = make("input", { type: "radio", name: `candidate-${panels}`, checked: k === 0 });
+    choice.addEventListener("change", () => show(prediction));
+    const cut = prediction.finished ? "" : " … cut off, as no end came";
+    return make("label", { className: "candidate" }, choice,
+      make("span", { className: "text", dir: "auto" }, (prediction.text || EMPTY) + cut),
+      bar, make("span", { className: "share" }, percent(probability)));
+  });
+  return make("fieldset", {}, make("legend", {}, "Candidates"), ...rows);
+}
+
+/** The prediction as a sentence for a screen reader. */
+export function spoken(model, answer) {
+  const [best] = answer.predictions;
+  const probability = percent(Math.exp(best.log_prob));
+  return `${model.name}: ${answer.source} becomes ${best.text || "nothing"}, ${probability}.`;
+}

@@ -1,0 +1,210 @@
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from serve.conftest import MODELS
+
+
+def ask(page: Page, word: str, panels: int = 1) -> None:
+    """Type a word and wait for its answers."""
+    page.get_by_label("Word", exact=True).fill(word)
+    expect(page.locator("article")).to_have_count(panels)
+    cells = page.locator("article").first.locator("thead th:not(.frame)")
+    expect(cells).to_have_text(["Symbol", *word])
+
+
+def test_a_word_is_predicted_as_it_is_typed(page: Page) -> None:
+    expect(page.locator("#welcome")).to_be_visible()
+    expect(page.get_by_label("Word", exact=True)).to_be_focused()
+    page.keyboard.type("abc", delay=30)
+    expected = MODELS["hard"]("abc", nbest=5)
+    expect(page.locator(".prediction")).to_have_text(expected[0].text or "(nothing)")
+    expect(page.locator("#welcome")).to_be_hidden()
+    expect(page.locator(".candidate .text")).to_have_text(
+        [re.compile("^" + re.escape(one.text or "(nothing)")) for one in expected]
+    )
+    shares = page.locator(".bar").evaluate_all(
+        "bars => bars.map((bar) => Number(bar.style.getPropertyValue('--share')))"
+    )
+    assert shares == pytest.approx([math.exp(one.log_prob) for one in expected], abs=1e-5)
+    # A screen reader is told once the typing is over.
+    expect(page.get_by_role("status").first).to_contain_text("hard: abc becomes")
+    page.get_by_label("Word", exact=True).fill("")
+    expect(page.locator("article")).to_have_count(0)
+    expect(page.locator("#welcome")).to_be_visible()
+
+
+LATE = """() => {
+    const real = window.fetch;
+    window.fetch = (path, { signal, ...options }) => {
+        if (JSON.parse(options.body).words[0] !== "a") return real(path, { signal, ...options });
+        return new Promise((resolve) => {
+            document.body.dataset.held = "a";
+            window.release = async () => {
+                const response = await real(path, options);
+                const content = await response.json();
+                const read = new Promise((done) => {
+                    response.json = async () => {
+                        setTimeout(done); // once all that follows from the content has happened
+                        return content;
+                    };
+                });
+                resolve(response);
+                await read;
+            };
+        });
+    };
+}"""
+"""The answer to "a" comes when it is released, though nobody waits for it any more."""
+
+
+def test_stale_answers_are_dropped(page: Page) -> None:
+    page.evaluate(LATE)
+    page.get_by_label("Word", exact=True).fill("a")
+    page.locator("[data-held]").wait_for()
+    ask(page, "ab")
+    page.evaluate("window.release()")
+    expect(page.locator("thead th:not(.frame)")).to_have_text(["Symbol", "a", "b"])
+    expect(page.locator("#panels")).to_have_attribute("aria-busy", "false")
+
+
+def test_a_cell_tells_its_weight_to_the_pointer(page: Page) -> None:
+    ask(page, "abcd")
+    text = page.locator(".prediction").inner_text()
+    alignment = MODELS["hard"].align("abcd", text)
+    body = page.locator("tbody tr")
+    body.nth(0).get_by_role("gridcell").nth(3).hover()
+    expect(page.locator(".readout")).to_have_text(
+        f"{alignment.target[0]} ← c p(a1 = 3) = {alignment.posterior[0, 2]:.3f}"
+    )
+    expect(page.locator("th.here")).to_have_text(["c", alignment.target[0]])
+    body.last.get_by_role("gridcell").first.hover()
+    expect(page.locator(".readout")).to_have_text(f"⊣ ← ⊢ weight {alignment.weights[-1, 0]:.3f}")
+
+
+def test_cells_are_reached_by_keyboard(page: Page) -> None:
+    ask(page, "ab")
+    cells = page.get_by_role("gridcell")
+    assert cells.evaluate_all("cells => cells.filter((cell) => cell.tabIndex === 0).length") == 1
+    page.locator("[role=gridcell][tabindex='0']").focus()
+    page.keyboard.press("Home")
+    expect(cells.nth(0)).to_be_focused()
+    for key, place in (("ArrowRight", 1), ("ArrowDown", 5), ("ArrowLeft", 4), ("ArrowUp", 0)):
+        page.keyboard.press(key)
+        expect(cells.nth(place)).to_be_focused()
+    page.keyboard.press("ArrowUp")  # there is nothing above
+    expect(cells.nth(0)).to_be_focused()
+    page.keyboard.press("End")
+    expect(cells.nth(3)).to_be_focused()
+    expect(cells.nth(3)).to_have_attribute("aria-label", re.compile(" from the end: .*%"))
+    assert cells.evaluate_all("cells => cells.filter((cell) => cell.tabIndex === 0).length") == 1
+
+
+def test_a_candidate_shows_its_own_alignment(page: Page) -> None:
+    ask(page, "ab")
+    second = MODELS["hard"]("ab", nbest=5)[1]
+    page.get_by_role("radio").first.focus()
+    page.keyboard.press("ArrowDown")
+    expect(page.get_by_role("radio").nth(1)).to_be_checked()
+    expect(page.locator("tbody th")).to_have_text([*second.symbols, "⊣"])
+
+
+def test_two_models_side_by_side(page: Page) -> None:
+    page.get_by_label("Compare with").select_option("soft")
+    ask(page, "abc", panels=2)
+    first, second = page.locator("article").all()
+    expect(first.locator("h2")).to_contain_text("hard")
+    expect(second.locator("h2")).to_contain_text("soft")
+    best = MODELS["soft"]("abc", nbest=5)[0]
+    expect(second.locator(".prediction")).to_have_text(best.text or "(nothing)")
+    expect(second.locator("figcaption")).to_contain_text("attention")
+    left, right = first.bounding_box(), second.bounding_box()
+    assert left
+    assert right
+    assert left["y"] == right["y"]
+    assert left["x"] + left["width"] <= right["x"]
+    # What is asked can be sent to somebody else.
+    page.goto(page.url)
+    expect(page.locator("article")).to_have_count(2)
+    page.get_by_label("Model", exact=True).select_option("soft")
+    expect(page.get_by_label("Compare with")).to_have_value("")
+    expect(page.locator("article")).to_have_count(1)
+
+
+def test_tags(page: Page) -> None:
+    expect(page.get_by_label("Tags", exact=True).first).to_be_hidden()
+    page.get_by_label("Model", exact=True).select_option("tagged")
+    page.get_by_text("Choose tags").click()
+    page.get_by_role("button", name="V", exact=True).click()
+    page.get_by_role("button", name="N", exact=True).click()
+    expect(page.locator("#tags")).to_have_value("V;N")
+    expect(page.get_by_role("button", name="V", exact=True)).to_have_attribute(
+        "aria-pressed", "true"
+    )
+    page.get_by_label("Word", exact=True).fill("ab")
+    expect(page.locator("thead th")).to_have_text(["Symbol", "⊢", "V", "N", "a", "b", "⊣"])
+    expect(page.locator(".aside")).to_contain_text("lower bound")
+    page.get_by_role("button", name="V", exact=True).click()
+    expect(page.locator("thead th")).to_have_text(["Symbol", "⊢", "N", "a", "b", "⊣"])
+
+
+def test_trouble_is_told_next_to_the_word(page: Page) -> None:
+    page.get_by_label("Word", exact=True).fill("aqb")
+    notes = page.locator("#notes")
+    expect(notes).to_have_text("The model has never seen “q” in training, so this is a guess.")
+    page.get_by_label("Word", exact=True).fill("a" * 101)
+    expect(notes).to_have_text("This word has 101 symbols; the limit is 100")
+    expect(page.get_by_label("Word", exact=True)).to_have_attribute("aria-invalid", "true")
+    page.get_by_label("Word", exact=True).fill("ab")
+    expect(notes).to_be_empty()
+
+
+@pytest.mark.parametrize(
+    "options", [{"permissions": ["clipboard-read", "clipboard-write"], "accept_downloads": True}]
+)
+def test_a_list(page: Page, tmp_path: Path) -> None:
+    words = ["ab", "dcba", "aq"] * 40
+    page.get_by_role("link", name="A list").click()
+    page.get_by_label("Compare with").select_option("soft")
+    page.get_by_label("Words, one on each line").fill("\n".join([*words, "", "a" * 101]) + "\n")
+    page.get_by_role("button", name="Predict").click()
+    notes = page.locator("#list-notes")
+    expect(notes).to_contain_text("120 words predicted. 1 was refused")
+    expect(notes).to_contain_text("40 have symbols never seen")
+    expect(notes).to_contain_text("1 blank line left out")
+    expect(page.locator(".words tbody tr")).to_have_count(121)
+    expect(page.locator(".words tbody tr").last).to_contain_text("101 symbols; the limit is 100")
+    with page.expect_download() as downloading:
+        page.get_by_role("button", name="Download TSV").click()
+    assert downloading.value.suggested_filename == "predictions.tsv"
+    downloading.value.save_as(tmp_path / "predictions.tsv")
+    tsv = (tmp_path / "predictions.tsv").read_text(encoding="utf-8")
+    rows = [line.split("\t") for line in tsv.splitlines()]
+    answers = {(m, w): MODELS[m](w, nbest=1)[0] for m in ("hard", "soft") for w in set(words)}
+    assert [row[0] for row in rows] == [*words, "a" * 101]
+    for word, hard, score, soft, _ in rows[:-1]:
+        assert (hard, soft) == (answers["hard", word].text, answers["soft", word].text)
+        assert float(score) == pytest.approx(answers["hard", word].log_prob, abs=1e-4)
+    assert rows[-1][1:] == [""] * 4
+    page.get_by_role("button", name="Copy table").click()
+    expect(notes).to_have_text("Copied.")
+    assert page.evaluate("navigator.clipboard.readText()") == tsv
+
+
+def test_an_empty_list(page: Page) -> None:
+    page.get_by_role("link", name="A list").click()
+    page.get_by_label("Words, one on each line").fill(" \n")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#list-notes")).to_contain_text("Type or paste some words first")
+
+
+def test_a_server_that_is_gone(page: Page) -> None:
+    page.route("**/predict", lambda route: route.abort())
+    page.get_by_label("Word", exact=True).fill("ab")
+    expect(page.locator("#notes")).to_have_text("The server does not answer. Is it still running?")
+    page.unroute("**/predict")

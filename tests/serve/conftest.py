@@ -1,0 +1,101 @@
+"""Servers of small untrained models, on real ports of this machine."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+
+import httpx
+import pytest
+import torch
+import uvicorn
+
+from conftest import TINY, tiny_model
+from hardalign.config import ModelConfig, TrainingConfig
+from hardalign.data.formats import FORMATS
+from hardalign.predictor import Predictor
+from hardalign.serve import batcher
+from hardalign.serve.app import create_app
+from hardalign.serve.limits import Limits
+from hardalign.serve.server import address_of, listen, make_server
+from hardalign.storage import Description
+
+LIMITS = Limits()
+
+
+def tiny_predictor(system: str = "hard", layout: str = "pairs", seed: int = 0) -> Predictor:
+    sizes = ModelConfig(system, embedding=3, encoder=4, decoder=5)
+    description = Description(sizes, TrainingConfig(), FORMATS[layout], TINY, {})
+    return Predictor(tiny_model(system, seed=seed, dtype=torch.float32), description)
+
+
+MODELS = {
+    "hard": tiny_predictor(seed=78),  # it says something
+    "soft": tiny_predictor("soft", seed=1),
+    "tagged": tiny_predictor("monotonic", "sigmorphon", seed=2),
+}
+
+
+@contextmanager
+def running(
+    models: Mapping[str, Predictor] = MODELS, limits: Limits = LIMITS, host: str = "127.0.0.1"
+) -> Iterator[tuple[uvicorn.Server, httpx.Client]]:
+    """A server in a thread of its own, and a client of it."""
+    listening = listen("127.0.0.1", 0)
+    server = make_server(create_app(models, limits, host), patience=10)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+    thread.start()
+    with httpx.Client(base_url=address_of(listening), timeout=30, trust_env=False) as client:
+        try:
+            yield server, client
+        finally:
+            server.should_exit = True
+            thread.join()
+            listening.close()
+
+
+Serve = Callable[..., httpx.Client]
+
+
+@pytest.fixture
+def serve() -> Iterator[Serve]:
+    """Start a server; give a client of it."""
+    with ExitStack() as stack:
+        yield lambda *args, **kwargs: stack.enter_context(running(*args, **kwargs))[1]
+
+
+@pytest.fixture(scope="session")
+def client() -> Iterator[httpx.Client]:
+    """A client of a server of all ``MODELS``."""
+    with running() as (_, client):
+        yield client
+
+
+class Gate:
+    """Holds the model back until it is opened, and notes what it is asked together."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[str]] = []
+        self.reached = threading.Event()
+        self.opened = threading.Event()
+
+    def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        answer = batcher.answer_words
+
+        def gated(predictor, search, words, aligned):  # type: ignore[no-untyped-def]
+            self.batches.append([word.text for word in words])
+            self.reached.set()
+            assert self.opened.wait(30)
+            return answer(predictor, search, words, aligned)
+
+        monkeypatch.setattr(batcher, "answer_words", gated)
+
+
+@pytest.fixture
+def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
+    """A gate before the model, closed."""
+    gate = Gate()
+    gate.install(monkeypatch)
+    yield gate
+    gate.opened.set()

@@ -1,0 +1,179 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeVar
+
+import pytest
+from starlette.exceptions import HTTPException
+
+from hardalign.predictor import Predictor
+from hardalign.search import Search
+from hardalign.serve import batcher as module
+from hardalign.serve.answering import Answer, answer_words
+from hardalign.serve.batcher import Batcher
+from hardalign.serve.question import Question
+from serve.conftest import MODELS, Gate
+
+T = TypeVar("T")
+
+
+def question(*texts: str, model: str = "hard", search: Search | None = None) -> Question:
+    words = [MODELS[model].example(text) for text in texts]
+    return Question(model, search or Search(), words)
+
+
+def with_batcher(
+    use: Callable[[Batcher], Awaitable[T]],
+    most: int = 1000,
+    models: Mapping[str, Predictor] = MODELS,
+) -> T:
+    async def run() -> T:
+        batcher = Batcher(models, most)
+        async with batcher.running():
+            return await use(batcher)
+
+    return asyncio.run(run())
+
+
+async def reached(gate: Gate) -> None:
+    """Wait until the model is at work."""
+    assert await asyncio.to_thread(gate.reached.wait, 30)
+
+
+async def handed_in(batcher: Batcher, words: int) -> None:
+    """Let tasks run until so many words wait."""
+    for _ in range(1000):
+        if batcher.waiting == words:
+            return
+        await asyncio.sleep(0)
+    pytest.fail(f"{batcher.waiting} words wait, not {words}")
+
+
+def same(one: Any, other: Any) -> bool:
+    """Equal, numbers but for rounding."""
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one == pytest.approx(other, abs=2e-5) if isinstance(one, float) else one == other)
+
+
+def test_answers_do_not_depend_on_batch_mates(gate: Gate) -> None:
+    texts = [("ab", "dcb"), ("a",), ("bbb", "q")]
+    questions = [
+        Question(name, search, [MODELS[name].example(text) for text in words], aligned)
+        for words in texts
+        for name in MODELS
+        for search in (Search(), Search(beam=3, nbest=2))
+        for aligned in (False, True)
+    ]
+
+    async def use(batcher: Batcher) -> list[list[Answer]]:
+        first = asyncio.ensure_future(batcher.answer(questions[0]))
+        await reached(gate)
+        others = [asyncio.ensure_future(batcher.answer(one)) for one in questions[1:]]
+        await handed_in(batcher, sum(len(one.words) for one in questions[1:]))
+        gate.opened.set()
+        return await asyncio.gather(first, *others)
+
+    found = with_batcher(use)
+    assert (
+        len(gate.batches) == 1 + len(MODELS) * 2
+    )  # the first question, then a batch for each group
+    for one, answers in zip(questions, found, strict=True):
+        for word, answer in zip(one.words, answers, strict=True):
+            model = MODELS[one.model]
+            (alone,) = answer_words(model, one.search, [word], [one.alignments])
+            assert same(answer, alone)
+
+
+def test_what_waits_is_the_next_batch(gate: Gate) -> None:
+    async def use(batcher: Batcher) -> None:
+        first = asyncio.ensure_future(batcher.answer(question("a")))
+        await reached(gate)
+        others = [asyncio.ensure_future(batcher.answer(question("b", "c"))) for _ in range(10)]
+        await handed_in(batcher, 20)
+        gate.opened.set()
+        await asyncio.gather(first, *others)
+
+    with_batcher(use)
+    assert gate.batches == [["a"], ["b"] * 10 + ["c"] * 10]
+
+
+def test_a_list_does_not_hold_up_a_word(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "BATCH_SYMBOLS", 12)
+
+    async def use(batcher: Batcher) -> None:
+        first = asyncio.ensure_future(batcher.answer(question(*["a"] * 40)))
+        await reached(gate)
+        word = asyncio.ensure_future(batcher.answer(question("b")))
+        other_group = asyncio.ensure_future(batcher.answer(question("c", model="soft")))
+        await handed_in(batcher, 38)
+        gate.opened.set()
+        await asyncio.gather(word, other_group)
+        assert not first.done()
+        assert len(await first) == 40
+
+    with_batcher(use)
+    # Four words of one letter, begin and end have 12 symbols.
+    assert gate.batches[:3] == [["a"] * 4, ["a", "b", "a", "a"], ["c"]]
+    assert all(len(batch) <= 4 for batch in gate.batches)
+
+
+def test_a_beam_takes_its_share_of_a_batch(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "BATCH_SYMBOLS", 12)
+    gate.opened.set()
+    wide = question(*"abcd", search=Search(beam=2))
+    assert len(with_batcher(lambda batcher: batcher.answer(wide))) == 4
+    assert [len(batch) for batch in gate.batches] == [2, 2]
+
+
+def test_whoever_gives_up_costs_nothing_more(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "BATCH_SYMBOLS", 3)
+
+    async def use(batcher: Batcher) -> None:
+        impatient = asyncio.ensure_future(batcher.answer(question("a", "a", "a")))
+        await reached(gate)
+        impatient.cancel()
+        await asyncio.wait([impatient])
+        assert batcher.waiting == 0
+        gate.opened.set()
+        assert len(await batcher.answer(question("b"))) == 1
+
+    with_batcher(use)
+    assert gate.batches == [["a"], ["b"]]
+
+
+def test_a_failure_reaches_those_who_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> list[Answer]:
+        raise ZeroDivisionError
+
+    async def use(batcher: Batcher) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(module, "answer_words", fail)
+            with pytest.raises(ZeroDivisionError):
+                await batcher.answer(question("a"))
+        assert len(await batcher.answer(question("a"))) == 1
+
+    with_batcher(use)
+
+
+def test_too_much_waiting_is_refused(gate: Gate) -> None:
+    async def use(batcher: Batcher) -> None:
+        first = asyncio.ensure_future(batcher.answer(question("a")))
+        await reached(gate)
+        waiting = asyncio.ensure_future(batcher.answer(question("b", "b", "b")))
+        await handed_in(batcher, 3)
+        with pytest.raises(HTTPException, match="more than 4 words") as refused:
+            await batcher.answer(question("c", "c"))
+        assert refused.value.status_code == 503
+        gate.opened.set()
+        await asyncio.gather(first, waiting)
+
+    with_batcher(use, most=4)
+
+
+def test_no_words_no_work(gate: Gate) -> None:
+    assert with_batcher(lambda batcher: batcher.answer(question())) == []
+    assert gate.batches == []

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from starlette.exceptions import HTTPException
+
+from hardalign.search import Search
+from hardalign.serve.limits import Limits
+from hardalign.serve.question import KEYS, Question, read_question
+from serve.conftest import MODELS
+
+LIMITS = Limits(words=3, aligned=2, symbols=5, beam=6)
+
+
+def read(content: Any) -> Question:
+    return read_question(json.dumps(content).encode(), MODELS, LIMITS)
+
+
+def test_what_is_not_said_is_as_in_python() -> None:
+    question = read({"words": ["ab"]})
+    assert question == Question("hard", Search(), [MODELS["hard"].example("ab")], False)
+
+
+def test_everything_said() -> None:
+    said = {"model": "tagged", "words": ["ab\tN"], "nbest": 2, "beam": 6, "alignments": True}
+    question = read(said)
+    assert question.group == ("tagged", Search(beam=6, nbest=2))
+    assert question.words[0].tags == ("N",)
+    assert question.alignments
+
+
+WRONG: list[tuple[Any, int, str]] = [
+    ([], 422, "JSON object"),
+    ({}, 422, "words is missing"),
+    ({"words": "ab"}, 422, "words should be of type list"),
+    ({"words": [3]}, 422, r"words\[0\] should be of type str"),
+    ({"words": ["ab", " "]}, 422, r"words\[1\]: .*no symbols"),
+    ({"words": ["a"] * 4}, 413, "4 words; the limit of a request is 3"),
+    ({"words": ["a"] * 3, "alignments": True}, 413, "3 words with alignments; .* is 2"),
+    ({"words": ["a", "abcabc"]}, 413, r"words\[1\] has 6 symbols; the limit is 5"),
+    ({"words": ["abcd\tN;V"], "model": "tagged"}, 413, "6 symbols; the limit is 5"),
+    ({"words": ["a\tb\tc"], "model": "tagged"}, 422, r"words\[0\]"),
+    ({"words": ["a"], "model": "x"}, 404, "there are hard, soft, tagged"),
+    ({"words": ["a"], "model": 1}, 422, "model should be of type str"),
+    ({"words": ["a"], "nbest": 0}, 422, "at least 1"),
+    ({"words": ["a"], "nbest": True}, 422, "nbest should be of type int"),
+    ({"words": ["a"], "nbest": 7}, 422, "beam of 7; the limit is 6"),
+    ({"words": ["a"], "beam": 7}, 422, "beam of 7; the limit is 6"),
+    ({"words": ["a"], "beam": 2, "nbest": 3}, 422, "widen the beam"),
+    ({"words": ["a"], "alignments": 1}, 422, "alignments should be of type bool"),
+    ({"words": ["a"], "bream": 3}, 422, "'bream'; there are model, words"),
+]
+
+
+@pytest.mark.parametrize(("content", "status", "says"), WRONG)
+def test_what_is_wrong_is_said(content: Any, status: int, says: str) -> None:
+    with pytest.raises(HTTPException, match=says) as refused:
+        read(content)
+    assert refused.value.status_code == status
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"\xff", b'{"words": [' + b"[" * 100_000])
+def test_what_is_no_json(body: bytes) -> None:
+    with pytest.raises(HTTPException, match="not JSON") as refused:
+        read_question(body, MODELS, LIMITS)
+    assert refused.value.status_code == 400
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner),
+    max_leaves=8,
+)
+
+
+@given(
+    st.fixed_dictionaries(
+        {"words": JSON | st.lists(st.text(max_size=8))},
+        optional={key: JSON for key in KEYS if key != "words"},
+    )
+)
+def test_any_json_is_read_or_refused(content: Any) -> None:
+    try:
+        question = read(content)
+    except HTTPException as error:
+        status = error.status_code
+    else:
+        status = 200
+        assert len(question.words) <= LIMITS.words
+        assert question.search.width <= LIMITS.beam
+    assert status in (200, 404, 413, 422)
