@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import signal
 from collections.abc import Iterable, Sequence
 
 import torch
@@ -18,6 +19,9 @@ from hardalign.models.transducer import Transducer
 settings.register_profile("hardalign", deadline=None, max_examples=25)
 settings.load_profile("hardalign")
 torch.set_num_threads(1)
+# A shell that starts the tests in the background has them ignore Ctrl-C, and so would the commands
+# that they start and interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def tiny_vocabulary(
