@@ -32,6 +32,13 @@ def test_other_recipes_stay_apart() -> None:
     ]
 
 
+def test_the_batch_size_of_the_task_is_no_other_recipe() -> None:
+    cells = collect([result("news15/EnHi", batch_size=50), result("news15/EnHi", batch_size=20)])
+    assert [setting.overrides for setting in cells] == ["", "batch_size=20"]
+    cells = collect([result(batch_size=50), result(batch_size=20)])
+    assert [setting.overrides for setting in cells] == ["", "batch_size=50"]
+
+
 def test_order_is_that_of_the_paper() -> None:
     corpora = ["wikidata-names/korean", "conll2017/danish", "news15/EnHi", "g2p/NETtalk"]
     assert [setting.corpus for setting in collect(map(result, [*corpora, "g2p/CMUDict"]))] == [

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hardalign.grid.paper import TASKS, Metric, in_order, paper_corpora, task_of
-from hardalign.grid.runs import Result
+from hardalign.config import TrainingConfig
+from hardalign.grid.paper import BATCH_SIZES, TASKS, Metric, in_order, paper_corpora, task_of
+from hardalign.grid.runs import Result, Run
 from hardalign.grid.significance import Floats
 
 
@@ -21,7 +22,7 @@ class Setting:
     corpus: str
     size: str
     overrides: str = ""
-    """What differs from the recipe of the size, in words; empty if nothing does."""
+    """What differs from the paper's recipe for the size and task, in words; empty if nothing."""
 
     @property
     def task(self) -> str:
@@ -73,7 +74,7 @@ def collect(results: Iterable[Result]) -> Cells:
     found: dict[Setting, dict[str, list[Result]]] = {}
     for result in results:
         run = result.run
-        setting = Setting(run.corpus, run.size, _words(run.overrides))
+        setting = Setting(run.corpus, run.size, _words(_deviations(run)))
         found.setdefault(setting, {}).setdefault(run.system, []).append(result)
     return {
         setting: {
@@ -114,6 +115,15 @@ def _item_accuracy(cell: Cell) -> Iterator[tuple[str, Floats]]:
         by_items.setdefault(result.sources_sha256, []).append(result.correct)
     for items, correct in by_items.items():
         yield items, 100 * np.mean(np.array(correct, dtype=np.float64), axis=0)
+
+
+def _deviations(run: Run) -> dict[str, object]:
+    """The settings of a run that are not the paper's."""
+    usual = TrainingConfig.batch_size
+    given = {"batch_size": usual} | run.overrides
+    if given["batch_size"] == BATCH_SIZES.get(task_of(run.corpus), usual):
+        del given["batch_size"]
+    return given
 
 
 def _words(overrides: dict[str, object]) -> str:

@@ -23,7 +23,7 @@ SHIFTS = {"small": -0.16, "large": 0.16}
 
 
 def save_figures(folder: Path, cells: Cells) -> dict[Path, str] | None:
-    """Draw what there is to draw of the runs that follow the recipes of the sizes.
+    """Draw what there is to draw of the runs that follow the paper's recipes.
 
     The same cells give the same bytes.
 

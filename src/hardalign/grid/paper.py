@@ -44,6 +44,8 @@ TASKS = {
 }
 """The three tasks of the paper, by the names that the registry of corpora has for them, and what
 belongs to none of them."""
+BATCH_SIZES = {TRANSLITERATION: 50}
+"""The paper's, for tasks where it is not the one for all others, which is the default."""
 
 METRICS = {G2P: (WER, PER), TRANSLITERATION: (ACC, MFS), INFLECTION: (ACC, MLD), OTHER: (ACC, MLD)}
 """What the paper measures each task by."""
