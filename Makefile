@@ -35,7 +35,7 @@ check: $(READY)  ## formatting, lint, types, layering
 docs: $(READY)  ## the documentation site, in docs/_build
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build
 
-en-g2p: $(READY)  ## train the bundled model anew: two hours
+en-g2p: $(READY)  ## train the bundled model anew: an hour
 	$(BIN)/python recipes/en_g2p.py
 
 format: $(READY)  ## mend what the formatter can

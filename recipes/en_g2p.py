@@ -2,8 +2,8 @@
 
     make en-g2p
 
-Training takes two hours on one core, and goes on where it was interrupted. The model is between
-the paper's two sizes, the largest that fits in 6 MB.
+Training takes an hour on one core, and goes on where it was interrupted. The model is between the
+paper's two sizes, the largest that fits in 6 MB; after 12 epochs little more is gained.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def learn(folder: Path) -> None:
     origin = {"corpus": "cmudict", "seed": 0, "stress": True, "size": None}
     data = TrainingData(corpus.train, corpus.dev, corpus.format, origin)
     model = ModelConfig("hard", embedding=150, encoder=300, decoder=300)
-    job = prepare(data, folder, model, TrainingConfig(batch_size=40), resume=True)
+    job = prepare(data, folder, model, TrainingConfig(epochs=12, batch_size=40), resume=True)
     train(job, Machine("cpu"), TrainingProgress())
 
 
