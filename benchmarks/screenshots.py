@@ -9,6 +9,7 @@ playwright and Debian's chromium.
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -16,17 +17,9 @@ from playwright.sync_api import sync_playwright
 
 from serving import served
 
-CHROMIUM = "/usr/bin/chromium"
-ARGUMENTS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
+from browser.chromium import launch
+
 PICTURES = {
     # name: colour scheme, width, height, compare
     "light": ("light", 1100, 720, False),
@@ -45,7 +38,7 @@ def main() -> None:
     names = [Path(model).name for model in arguments.models]
 
     with served(arguments.models) as address, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        browser = launch(playwright)
         for name, (scheme, width, height, compare) in PICTURES.items():
             page = browser.new_page(
                 viewport={"width": width, "height": height},

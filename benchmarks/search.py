@@ -20,7 +20,7 @@ import torch
 import hardalign
 from hardalign.data.example import Example, evaluation_items
 from hardalign.data.reading import read_examples
-from hardalign.predictor import Prediction
+from hardalign.prediction import Prediction
 from hardalign.search import Search
 
 T = TypeVar("T")

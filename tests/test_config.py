@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from hardalign.config import SIZES, ModelConfig, TrainingConfig
+from hardalign.config import SIZES, ModelConfig, TrainingConfig, find_size
 from hardalign.errors import HardalignError
 
 
@@ -28,3 +28,9 @@ def test_impossible_settings(setting: str, value: float) -> None:
 def test_damaged_settings(values: object) -> None:
     with pytest.raises(HardalignError, match=r"ModelConfig.*(missing|colour)"):
         ModelConfig.from_dict(values)
+
+
+def test_sizes_by_name() -> None:
+    assert find_size("large") is SIZES["large"]
+    with pytest.raises(HardalignError, match="no size is called 'medium'; there are small, large"):
+        find_size("medium")

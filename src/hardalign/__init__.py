@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from hardalign.alignment import Alignment
     from hardalign.data.corpora import load_corpus
     from hardalign.learning import train
-    from hardalign.predictor import Prediction, Predictor, load
+    from hardalign.prediction import Prediction
+    from hardalign.predictor import Predictor, load
 
 __all__ = [
     "Alignment",
@@ -34,7 +35,7 @@ __all__ = [
 
 _HOMES = {
     "Alignment": "hardalign.alignment",
-    "Prediction": "hardalign.predictor",
+    "Prediction": "hardalign.prediction",
     "Predictor": "hardalign.predictor",
     "load": "hardalign.predictor",
     "load_corpus": "hardalign.data.corpora",

@@ -60,6 +60,17 @@ CLIPS: dict[str, float | None] = {"small": None, "large": 5.0}
 """The gradient norm at which the paper clips models of each size."""
 
 
+def find_size(name: str) -> ModelConfig:
+    """The settings of a size.
+
+    Raises:
+        HardalignError: If there is none of that name.
+    """
+    if name not in SIZES:
+        raise HardalignError(f"no size is called {name!r}; there are {', '.join(SIZES)}")
+    return SIZES[name]
+
+
 @dataclass(frozen=True)
 class TrainingConfig(_Settings):
     """The recipe. The defaults are the paper's, for size *small*."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
-from hardalign.config import CLIPS, SIZES, ModelConfig, TrainingConfig
+from hardalign.config import CLIPS, ModelConfig, TrainingConfig, find_size
 from hardalign.data.example import Example
 from hardalign.data.formats import FORMATS, Format
 from hardalign.data.reading import examples_of, read_examples
@@ -122,10 +122,8 @@ def train(
     find_system(system)  # a misspelled name should not wait for the data
     if isinstance(format, str) and format not in FORMATS:
         raise HardalignError(f"no format is called {format!r}; there are {', '.join(FORMATS)}")
-    if isinstance(size, str) and size not in SIZES:
-        raise HardalignError(f"no size is called {size!r}; there are {', '.join(SIZES)}")
     layout = FORMATS[format] if isinstance(format, str) else format
-    sizes, clip = (SIZES[size], CLIPS[size]) if isinstance(size, str) else (size, None)
+    sizes, clip = (find_size(size), CLIPS[size]) if isinstance(size, str) else (size, None)
     parts = {name: _examples(data, layout, name) for name, data in (("train", train), ("dev", dev))}
     origin = {
         name: origin_of(data if isinstance(data, (str, Path)) else "memory", parts[name])

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import compress, islice, repeat
 from pathlib import Path
-from typing import Any, overload
-
-import torch
-from torch import Tensor
+from typing import overload
 
 from hardalign.alignment import Alignment
 from hardalign.answers import answers
 from hardalign.bundled import model_folder
 from hardalign.data.batching import encode_pairs, encode_sources
-from hardalign.data.example import Example, Symbols
+from hardalign.data.example import Example
 from hardalign.data.vocabulary import UnknownSymbols
 from hardalign.errors import HardalignError
 from hardalign.inference import alignments, best_paths, symbol_log_likelihoods
 from hardalign.models.systems import SCORES, ScoreKind, find_system
 from hardalign.models.transducer import Transducer
+from hardalign.prediction import NOTHING, Prediction
 from hardalign.search import Hypothesis, Search
 from hardalign.storage import Description, load_model
 
@@ -31,36 +29,6 @@ CELLS = 1 << 20
 """Weights of alignments held at a time, for the same reason: they are as many as length squared."""
 ALIGNED = 512
 """Answers aligned together."""
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """What the model says about one source string."""
-
-    source: str
-    """As it was given."""
-    text: str
-    """The predicted target, spelled as in the training data."""
-    symbols: Symbols
-    """The same, cut into symbols."""
-    log_prob: float
-    """log p(y | x), natural logarithm; ``Predictor.score_kind`` says what kind of value it is."""
-    finished: bool
-    """False where the length limit cut the prediction off."""
-    weights: Tensor
-    """[symbols, then the end; begin, tags, source symbols, end] where the model looked."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """What the model says, as JSON can hold it: all but the source and the weights."""
-        return {
-            "text": self.text,
-            "symbols": self.symbols,
-            "log_prob": self.log_prob,
-            "finished": self.finished,
-        }
-
-    def __str__(self) -> str:
-        return self.text
 
 
 class Predictor:
@@ -152,7 +120,7 @@ class Predictor:
             found = iter(self._answers(asked, search, first))
             first += len(asked)
             for example in window:
-                yield next(found) if example.source else [_EMPTY]
+                yield next(found) if example.source else [NOTHING]
 
     @property
     def score_kind(self) -> ScoreKind:
@@ -291,10 +259,6 @@ def _windows(pairs: Iterable[Example]) -> Iterator[list[Example]]:
             window, cells = [], 0
     if window:
         yield window
-
-
-_EMPTY = Prediction("", "", (), 0.0, True, torch.empty(0, 0))
-"""The answer to a blank line, which keeps output and input side by side."""
 
 
 def load(model: str | Path) -> Predictor:

@@ -16,7 +16,7 @@ from serve.conftest import MODELS
 API = describe_api(Limits())
 
 
-def check(content: Any, *keys: str) -> None:
+def assert_described(content: Any, *keys: str) -> None:
     """Hold JSON against the schema at some place of the description."""
     schema: Any = API
     for key in keys:
@@ -43,7 +43,7 @@ def test_every_route_is_described_and_no_other() -> None:
 
 @pytest.mark.parametrize("path", ["/health", "/models", "/openapi.json"])
 def test_what_is_there_is_as_described(client: httpx.Client, path: str) -> None:
-    check(client.get(path).json(), *answer_of(path))
+    assert_described(client.get(path).json(), *answer_of(path))
 
 
 def test_the_description_is_served(client: httpx.Client) -> None:
@@ -54,10 +54,10 @@ def test_the_description_is_served(client: httpx.Client) -> None:
 @pytest.mark.parametrize("alignments", [False, True])
 def test_answers_are_as_described(client: httpx.Client, model: str, alignments: bool) -> None:
     question = {"model": model, "words": ["ab", "q"], "nbest": 2, "alignments": alignments}
-    check(question, *QUESTION)
+    assert_described(question, *QUESTION)
     answers = client.post("/predict", json=question).json()
     assert ("alignment" in answers["answers"][0]["predictions"][0]) == alignments
-    check(answers, *answer_of("/predict", "post"))
+    assert_described(answers, *answer_of("/predict", "post"))
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [

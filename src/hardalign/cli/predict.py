@@ -20,7 +20,7 @@ from hardalign.files import whole_file
 
 if TYPE_CHECKING:
     from hardalign.alignment import Alignment
-    from hardalign.predictor import Prediction
+    from hardalign.prediction import Prediction
 
 
 def predict(

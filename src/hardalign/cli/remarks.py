@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hardalign.cli.console import note
 
 if TYPE_CHECKING:
-    from hardalign.predictor import Prediction
+    from hardalign.prediction import Prediction
 
 
 class Remarks:

@@ -21,11 +21,12 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from hardalign.config import find_size
 from hardalign.data.corpora import CORPORA
 from hardalign.data.registry import registry, unknown_corpus
 from hardalign.errors import HardalignError, InputError
 from hardalign.grid.runs import Run
-from hardalign.grid.settings import check_overrides, find_size, settings_of
+from hardalign.grid.settings import check_overrides, settings_of
 from hardalign.models.systems import find_system
 
 _KEYS = {"corpora": str, "systems": str, "sizes": str, "seeds": int}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from hardalign.config import CLIPS, SIZES, ModelConfig, TrainingConfig
+from hardalign.config import CLIPS, ModelConfig, TrainingConfig, find_size
 from hardalign.errors import HardalignError
 from hardalign.grid.runs import Run
 from hardalign.models.systems import find_system
@@ -54,17 +54,6 @@ def settings_of(run: Run) -> Settings:
         TrainingConfig(**training),
         CorpusOptions(**_only(given, _CORPUS)),
     )
-
-
-def find_size(name: str) -> ModelConfig:
-    """The settings of a size.
-
-    Raises:
-        HardalignError: If there is none of that name.
-    """
-    if name not in SIZES:
-        raise HardalignError(f"no size is called {name!r}; there are {', '.join(SIZES)}")
-    return SIZES[name]
 
 
 def check_overrides(overrides: dict[str, Any]) -> dict[str, Any]:
