@@ -8,6 +8,7 @@ most of them done.
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -89,10 +90,7 @@ class Tuning:
         self._space: dict[str, BaseDistribution] = {
             name: CategoricalDistribution(choices) for name, choices in ranges.items()
         }
-        combinations = 1
-        for choices in ranges.values():
-            combinations *= len(choices)
-        self._left = min(trials, combinations)
+        self._left = min(trials, math.prod(map(len, ranges.values())))
         self._study = optuna.create_study(
             direction="maximize",
             sampler=optuna.samplers.RandomSampler(base.seed),

@@ -1,9 +1,8 @@
 """The process of one run: ``python -m hardalign.grid.worker FOLDER COMMAND DEVICE [DATA_DIR]``.
 
 The same on every engine. What it is to do is in the folder's ``run.json``, what it prints goes to
-``log.txt``, and its exit status is one of those
-in ``process.py``. It ends when its standard input does, which
-is when whoever started it is gone.
+``log.txt``, and its exit status is one of those in ``process.py``. It ends when its standard input
+does, which is when whoever started it is gone.
 """
 
 from __future__ import annotations
