@@ -113,12 +113,15 @@ def test_only_a_posterior_is_sampled_from(kind: str) -> None:
         replace(random_alignment(0), kind=kind).samples(1)
 
 
-def test_a_path_is_the_best_alignment_and_its_rows_are_not_sampled_from() -> None:
-    found = replace(random_alignment(0), path=[4, 2, 1, 5], system="hard-hmm")
+def test_a_path_is_the_best_alignment_and_others_are_drawn_by_its_model() -> None:
+    found = replace(
+        random_alignment(0), path=[4, 2, 1, 5], draw=lambda noise: (noise > 0.5).astype(np.int64)
+    )
     assert found.best == [4, 2, 1]
     assert found.pairs == [(2, 0), (0, 1)]  # 1 is the tag's column
-    with pytest.raises(HardalignError, match=r"hard-hmm: .* depend on one another"):
-        found.samples(1)
+    samples = found.samples(100)
+    assert samples.shape == (100, 3)
+    assert 100 < samples.sum() < 200
 
 
 @given(st.integers(0, 50), st.integers(0, 5))

@@ -17,6 +17,7 @@ from hardalign.inference import (
     best_paths,
     log_likelihoods,
     predictions,
+    sample_paths,
     symbol_log_likelihoods,
 )
 from hardalign.models.systems import SYSTEMS
@@ -88,7 +89,7 @@ def test_alignments_come_in_the_order_asked_without_padding(system: str, words: 
         np.testing.assert_allclose(weights, own, rtol=0, atol=1e-9)
 
 
-@systems
+@pytest.mark.parametrize("system", ["hard-hmm", "hard-monotonic"])
 def test_best_paths_come_in_the_order_asked_without_padding(system: str, words: list[Encoded]):
     model = tiny_model(system)
     for pair, path in zip(words, best_paths(model, words), strict=True):
@@ -100,6 +101,13 @@ def test_best_paths_come_in_the_order_asked_without_padding(system: str, words: 
 )
 def test_nothing_asked(answer: object):
     assert answer(tiny_model(), []) == []
+
+
+def test_noise_close_to_1_draws_what_is_possible():
+    model, pair = tiny_model("hard-monotonic", dtype=torch.float32), random_pair(4, 3)
+    almost = np.full((4, 2), np.nextafter(1.0, 0.0))
+    assert (sample_paths(model, pair, almost) == len(pair.source) - 1).all()
+    assert (sample_paths(model, pair, np.zeros((4, 2))) == 0).all()
 
 
 def test_batches_are_bounded(words: list[Encoded], monkeypatch: pytest.MonkeyPatch):

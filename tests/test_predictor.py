@@ -130,7 +130,24 @@ def test_alignments_are_distributions(system: str) -> None:
     assert np.allclose(found.weights.sum(1), 1, atol=1e-5)
     assert (found.source, found.tags, found.target) == (tuple("abc"), ("N", "V"), tuple("xyx"))
     assert found.kind == SYSTEMS[system].alignment
-    assert (found.path is not None) == SYSTEMS[system].chained
+    assert (found.path is not None) == ("chain" in SYSTEMS[system].moves)
+
+
+@pytest.mark.parametrize(
+    "system", [s for s, row in SYSTEMS.items() if row.alignment == "posterior"]
+)
+def test_whole_alignments_are_drawn_from_the_posterior(system: str) -> None:
+    found = predictor(system).align("abc\tN", "xyx")
+    drawn = found.samples(10_000, seed=1)
+    assert drawn.shape == (10_000, 3)
+    for column, share in zip(drawn.T, found.weights, strict=False):
+        frequency = np.bincount(column, minlength=len(share)) / len(column)
+        error = np.sqrt(share * (1 - share) / len(column))
+        assert np.all(np.abs(frequency - share) <= 4.5 * error + 1e-6)
+    assert (drawn == found.samples(10_000, seed=1)).all()
+    assert (drawn != found.samples(10_000, seed=2)).any()
+    if system == "hard-monotonic":
+        assert (np.diff(drawn) >= 0).all()
 
 
 @systems

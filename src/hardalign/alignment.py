@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from hardalign.notation import BEGIN, END, Links, write_pharaoh, write_symbols
 from hardalign.plot.html import draw_html
 from hardalign.plot.panel import Panel
 from hardalign.plot.text import draw_text
+
+Draw = Callable[[NDArray[np.float64]], NDArray[np.int64]]
 
 EDGE = 0.1
 """A source and a target symbol are connected where the weight is larger (the paper's threshold)."""
@@ -60,6 +63,8 @@ class Alignment:
     path: list[int] | None = None
     """The most probable alignment, as columns of ``weights``, where the rows do not tell it: where
     a symbol's origin depends on the origin of the symbol before."""
+    draw: Draw | None = field(default=None, repr=False)
+    """How whole alignments are drawn there: positions for noise, both [target symbols, end; n]."""
 
     @property
     def posterior(self) -> NDArray[np.float64]:
@@ -98,24 +103,22 @@ class Alignment:
     def samples(self, n: int, seed: int = 0) -> NDArray[np.int64]:
         """Draw whole alignments: [n, target symbols] columns of ``weights``, as ``best`` has them.
 
-        Given both strings, an alignment without ``path`` is independent from symbol to symbol, so
-        that a whole alignment is drawn exactly by drawing each symbol's origin from its row.
+        Exactly, from p(a | x, y): where the origins of the target's symbols are independent of one
+        another given both strings, each is drawn from its row; elsewhere the model draws the last
+        one first, and then where each of the others came from.
 
         Args:
             n: How many to draw.
             seed: The same seed gives the same samples.
 
         Raises:
-            HardalignError: If the weights are not a posterior: there is nothing to sample from; or
-                if they are not independent: their rows do not say what goes together.
+            HardalignError: If the weights are not a posterior: there is nothing to sample from.
         """
-        if self.path is not None:
-            raise HardalignError(
-                f"{self.system}: the origins of its symbols depend on one another; they cannot be "
-                "sampled one by one"
-            )
         if self.kind != "posterior":
             raise HardalignError(f"only a posterior can be sampled from; this is {self.kind}")
+        if self.draw is not None:
+            noise = np.random.default_rng(seed).random((len(self.weights), n))
+            return self.draw(noise)[: len(self.target)].T
         below = self.weights[: len(self.target)].cumsum(1)  # [I, J]
         draws = np.random.default_rng(seed).random((n, len(self.target), 1)) * below[:, -1:]
         return np.asarray((draws >= below).sum(-1), dtype=np.int64)

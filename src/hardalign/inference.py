@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from hardalign.data.batching import Encoded, batches_by_symbols, collate
 from hardalign.data.vocabulary import END, UNKNOWN
+from hardalign.models.chained import ChainTransducer
 from hardalign.models.transducer import Transducer
 from hardalign.search import Hypothesis, greedy
 
@@ -73,7 +74,7 @@ def alignments(model: Transducer, pairs: Sequence[Encoded]) -> list[NDArray[np.f
     return in_batches(align, [max(len(pair.source), len(pair.target)) for pair in pairs])
 
 
-def best_paths(model: Transducer, pairs: Sequence[Encoded]) -> list[list[int]]:
+def best_paths(model: ChainTransducer, pairs: Sequence[Encoded]) -> list[list[int]]:
     """The most probable alignment of each pair: a source position for each target symbol and end.
 
     Positions count begin, tags and end, as the columns of ``alignments`` do.
@@ -86,6 +87,24 @@ def best_paths(model: Transducer, pairs: Sequence[Encoded]) -> list[list[int]]:
         return [path[: len(pair.target)] for path, pair in zip(paths, chosen, strict=True)]
 
     return in_batches(follow, [max(len(pair.source), len(pair.target)) for pair in pairs])
+
+
+@torch.inference_mode()
+def sample_paths(
+    model: ChainTransducer, pair: Encoded, noise: NDArray[np.float64]
+) -> NDArray[np.int64]:
+    """[target symbols and end, S] alignments of a pair, drawn; positions as in ``best_paths``.
+
+    Args:
+        model: Whose alignments are a chain.
+        pair: Source and target.
+        noise: [target symbols and end, S] independent and uniform in [0, 1).
+    """
+    device = device_of(model)
+    # Double as it came: rounded to float32, noise could become 1.
+    share = torch.from_numpy(noise).to(device).unsqueeze(0)
+    (paths,) = model.sample_paths(collate([pair]).to(device), share)
+    return np.asarray(paths.cpu().numpy(), dtype=np.int64)
 
 
 def device_of(model: Transducer) -> torch.device:

@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import compress, islice, repeat
 from pathlib import Path
 from typing import overload
 
-from hardalign.alignment import Alignment
+from hardalign.alignment import Alignment, Draw
 from hardalign.answers import answers
 from hardalign.bundled import model_folder
-from hardalign.data.batching import encode_pairs, encode_sources
+from hardalign.data.batching import Encoded, encode_pairs, encode_sources
 from hardalign.data.example import Example
 from hardalign.data.vocabulary import UnknownSymbols
 from hardalign.errors import HardalignError
-from hardalign.inference import alignments, best_paths, symbol_log_likelihoods
+from hardalign.inference import alignments, best_paths, sample_paths, symbol_log_likelihoods
+from hardalign.models.chained import ChainTransducer
 from hardalign.models.systems import SCORES, ScoreKind, find_system
 from hardalign.models.transducer import Transducer
 from hardalign.prediction import NOTHING, Prediction
@@ -177,12 +179,12 @@ class Predictor:
             spelled = [not vocabulary.target.unknown(pair.targets[0]) for pair in window]
             encoded = encode_pairs(compress(window, spelled), vocabulary)
             weights = iter(alignments(self.model, encoded))
-            paths = iter(best_paths(self.model, encoded) if row.chained else repeat(None))
+            chains = self._chains(encoded)
             for pair, known in zip(window, spelled, strict=True):
                 if known:
                     given = pair.source, pair.targets[0], pair.tags
-                    found = Alignment(*given, next(weights), row.alignment, system, next(paths))
-                    yield pair, found
+                    what = next(weights), row.alignment, system
+                    yield pair, Alignment(*given, *what, *next(chains))
                 else:
                     yield pair, None
 
@@ -209,6 +211,15 @@ class Predictor:
             for example, found in window:
                 wanted = islice(aligned, len(found) if example.source else 0)
                 yield found, [one for _, one in wanted if one is not None]
+
+    def _chains(self, pairs: list[Encoded]) -> Iterator[tuple[list[int] | None, Draw | None]]:
+        """Each pair's best path and how others are drawn, where rows of weights do not say it."""
+        model = self.model
+        if isinstance(model, ChainTransducer):
+            for pair, path in zip(pairs, best_paths(model, pairs), strict=True):
+                yield path, partial(sample_paths, model, pair)
+        else:
+            yield from repeat((None, None), len(pairs))
 
     def _pair(self, source: str, target: str) -> Example:
         symbols = self.description.format.target_symbols(target)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
@@ -152,7 +153,7 @@ def test_the_gradient_of_the_likelihood_is_the_posterior():
 def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch):
     case = make(4, 7)
     steps = torch.ones(1, 7, dtype=torch.bool)
-    noise = torch.rand(1, 7, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    noise = torch.rand(1, 7, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 
     def everything() -> list[Tensor]:
         scores = case.scores.clone().requires_grad_()
@@ -203,19 +204,16 @@ def test_padding_does_not_matter(
 @pytest.mark.parametrize("monotone", [False, True])
 def test_paths_are_drawn_as_often_as_they_are_probable(monotone: bool):
     case, draws = make(3, 3, monotone=monotone), 40_000
-    noise = torch.rand(draws, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    transition, emission = (t.expand(draws, *t.shape[1:]) for t in (case.transition, case.emission))
-    drawn = chain_samples(lambda steps: transition[:, steps], emission, noise)
-    assert drawn.shape == (draws, 3)
-    counts: dict[tuple[int, ...], int] = {}
-    for path in map(tuple, drawn.tolist()):
-        counts[path] = counts.get(path, 0) + 1
+    noise = torch.rand(1, 3, draws, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    (drawn,) = chain_samples(case.transitions, case.emission, noise)
+    assert drawn.shape == (3, draws)
+    counts = Counter(map(tuple, drawn.T.tolist()))
     paths = dict(case.paths())
     total = sum(paths.values())
     for path, probability in paths.items():  # 27 of them: 4.5 standard errors, once in 5,000 runs
         share = probability / total
         error = 4.5 * (share * (1 - share) / draws) ** 0.5
-        assert abs(counts.get(path, 0) / draws - share) <= error
+        assert abs(counts[path] / draws - share) <= error
 
 
 def test_what_cannot_be_reached_stays_out_of_the_sum_and_the_gradient():

@@ -185,11 +185,11 @@ class ChainTransducer(UnfedTransducer):
         *_, steps = read = self._read(batch)
         return chain_best_path(*self.head.chain(*read), steps)
 
-    def sample_path(self, batch: Batch, noise: Tensor) -> Tensor:
-        """[B, I] an alignment drawn from p(a | x, y) of given pairs, by backward sampling.
+    def sample_paths(self, batch: Batch, noise: Tensor) -> Tensor:
+        """[B, I, S] alignments drawn from p(a | x, y) of given pairs, by backward sampling.
 
         Args:
-            batch: Pairs; to draw several alignments of one, repeat it.
-            noise: [B, I] independent and uniform in [0, 1).
+            batch: Pairs.
+            noise: [B, I, S] independent and uniform in [0, 1).
         """
         return chain_samples(*self.head.chain(*self._read(batch)), noise)

@@ -48,11 +48,6 @@ class System:
     """What says where to look besides what is there to see: nothing, how far along source and
     target are, or where the last symbol came from; and there, whether one may go back."""
 
-    @property
-    def chained(self) -> bool:
-        """Whether, given both strings, a symbol's origin depends on that of the symbol before."""
-        return self.moves in ("chain", "monotone chain")
-
 
 SYSTEMS = {
     "hard": System(

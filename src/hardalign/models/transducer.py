@@ -67,10 +67,3 @@ class Transducer(nn.Module, ABC):
     @abstractmethod
     def align(self, batch: Batch) -> Tensor:
         """[B, I, J] p(a_i = j | x, y) of given pairs: which source symbol each symbol came from."""
-
-    def best_path(self, batch: Batch) -> Tensor:
-        """[B, I] the most probable alignment of given pairs: the source position of each symbol.
-
-        Where a symbol's origin tells nothing of another's, that is the best of each by itself.
-        """
-        return self.align(batch).argmax(-1)

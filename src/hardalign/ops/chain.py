@@ -62,20 +62,20 @@ def chain_posterior(transitions: Transitions, emission: Tensor) -> Tensor:
 
 
 def chain_samples(transitions: Transitions, emission: Tensor, noise: Tensor) -> Tensor:
-    """[B, I] a path drawn from p(a | x, y), its last step first.
+    """[B, I, S] paths of each word drawn from p(a | x, y), their last steps first.
 
     Args:
         transitions: Of the chain.
         emission: Of the chain.
-        noise: [B, I] independent and uniform in [0, 1).
+        noise: [B, I, S] independent and uniform in [0, 1).
     """
     origins = _backwards(transitions, emission)
     last, *earlier = noise.unbind(1)[::-1]
-    path = [_draw(next(origins), last)]
+    paths = [_draw(next(origins).unsqueeze(2), last)]
     for origin, share in zip(origins, earlier, strict=True):
-        came_here = path[-1].unsqueeze(1).expand(-1, emission.shape[2], -1)
-        path.append(_draw(origin.gather(2, came_here).squeeze(2), share))
-    return torch.cat(path[::-1], 1)
+        came_here = paths[-1].unsqueeze(1).expand(-1, emission.shape[2], -1)
+        paths.append(_draw(origin.gather(2, came_here), share))
+    return torch.stack(paths[::-1], 1)
 
 
 def chain_best_path(transitions: Transitions, emission: Tensor, steps: Tensor) -> Tensor:
@@ -156,10 +156,10 @@ def _backwards(transitions: Transitions, emission: Tensor) -> Iterator[Tensor]:
 
 
 def _draw(weights: Tensor, noise: Tensor) -> Tensor:
-    """[B, 1] a position drawn in proportion to ``weights`` [B, J], by ``noise`` [B]."""
+    """[B, S] positions drawn in proportion to ``weights`` [B, J, S or 1], by ``noise`` [B, S]."""
     below = weights.cumsum(1)
     # More than a share below 1 of all: what has no weight adds nothing and is never the first.
-    return (below > noise.unsqueeze(1) * below[:, -1:]).byte().argmax(1, keepdim=True)
+    return (below > noise.unsqueeze(1) * below[:, -1:]).byte().argmax(1)
 
 
 class _Forward(torch.autograd.Function):
