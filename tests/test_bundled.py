@@ -55,6 +55,7 @@ def test_the_sample_comes_out_as_the_model_card_says(g2p: hardalign.Predictor) -
 
 def test_the_contract(g2p: hardalign.Predictor) -> None:
     assert g2p("action").text == "AE1 K SH AH0 N"
+    assert (g2p("Action").source, g2p("Action").text) == ("Action", "AE1 K SH AH0 N")
     best = g2p(["action", "aachen"], beam=5, nbest=3)
     assert [len(found) for found in best] == [3, 3]
     alignment = g2p.align("action", "AE1 K SH AH0 N")

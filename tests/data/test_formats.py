@@ -2,6 +2,8 @@ import json
 from dataclasses import FrozenInstanceError, replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hardalign.data.formats import FORMATS, Format
 from hardalign.errors import HardalignError
@@ -61,6 +63,8 @@ def test_an_empty_tag_is_refused():
         ({"columns": ("source", "tags", "tags")}, "at most one target and tags"),
         ({"columns": ("source", "form")}, "unknown column 'form'.*source, target, tags, -"),
         ({"normalization": "nfc"}, "unknown normalization 'nfc'; choose one of NFC"),
+        ({"source_case": "upper"}, "unknown source case 'upper'; choose one of keep, lower"),
+        ({"source_separator": "X", "source_case": "lower"}, "survive in lower case"),
         ({"max_length": 0}, "at least 1"),
         ({"source_separator": "\t"}, "cannot contain"),
         ({"tag_separator": "\n"}, "cannot contain"),
@@ -83,6 +87,36 @@ def test_json_round_trip(entry):
     assert Format.from_dict(json.loads(json.dumps(entry.to_dict()))) == entry
 
 
+def test_a_format_of_the_first_model_folders():
+    old = FORMATS["lexicon"].to_dict()
+    del old["source_case"]
+    assert Format.from_dict(old) == FORMATS["lexicon"]
+
+
+@pytest.mark.parametrize(
+    ("text", "normalization", "symbols"),
+    [
+        ("Éa", "NFC", "éa"),
+        ("E\u0301a", "NFC", "éa"),
+        ("İ", "NFC", "i\u0307"),
+        ("ℌX", "NFKC", "hx"),  # a capital only once it is normalised
+        ("Σ", "none", "σ"),
+    ],
+)
+def test_sources_in_lower_case(text: str, normalization: str, symbols: str):
+    entry = Format("mine", source_case="lower", normalization=normalization)
+    assert entry.source_symbols(text) == tuple(symbols)
+    assert entry.target_symbols("A") == ("A",)
+    assert entry.tag_symbols("N;PL") == ("N", "PL")
+
+
+@given(st.text())
+def test_lower_case_is_lower_case(text: str):
+    entry = Format("mine", source_case="lower")
+    symbols = entry.source_symbols(text)
+    assert entry.source_symbols(entry.join_source(symbols)) == symbols
+
+
 @pytest.mark.parametrize(
     "damage",
     [
@@ -93,6 +127,7 @@ def test_json_round_trip(entry):
         {"max_length": True},
         {"max_length": -1},
         {"normalization": None},
+        {"source_case": True},
         {"extra": 1},
     ],
 )

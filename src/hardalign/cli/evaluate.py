@@ -76,7 +76,7 @@ def evaluate(
             f"{len(examples)} examples",
             f"n={metrics.n} distinct sources",
             "closest reference",
-            predictor.description.format.normalization,
+            predictor.description.format.treatment,
             f"model {model} ({predictor.description.model.system})",
             "greedy",
             f"hardalign {__version__}",

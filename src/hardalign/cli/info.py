@@ -45,7 +45,7 @@ def info(
         "source": f"{len(vocabulary.source.letters)} letters: {_some(vocabulary.source.letters)}",
         "tags": f"{len(vocabulary.source.tags)}: {_some(vocabulary.source.tags)}",
         "target": f"{len(vocabulary.target.letters)} letters: {_some(vocabulary.target.letters)}",
-        "format": f"{description.format.name}, {description.format.normalization}",
+        "format": f"{description.format.name}, {description.format.treatment}",
         "data": ", ".join(f"{k} {v}" for k, v in description.data.items()),
         "training": ", ".join(f"{k} {v}" for k, v in description.training.to_dict().items()),
         "weights": f"of epoch {notes['epoch']}",

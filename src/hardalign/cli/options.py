@@ -41,6 +41,11 @@ class FileOptions:
         tyro.conf.arg(metavar="{NFC,NFD,NFKC,NFKD,none}", help_behavior_hint=""),
     ] = None
     """Unicode normal form that text is brought to before it is cut. (default: NFC)"""
+    source_case: Annotated[
+        Literal["keep", "lower"] | None,
+        tyro.conf.arg(metavar="{keep,lower}", help_behavior_hint=""),
+    ] = None
+    """lower: capitals of a source are read as small letters. (default: keep)"""
     max_length: Number = None
     """Most symbols a source or target may have; longer ones are an error. (default: 1000)"""
 

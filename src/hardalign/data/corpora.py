@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hardalign.data.example import Example, Symbols
@@ -99,7 +99,7 @@ def _cmudict(stress: bool, size: int | None) -> Corpus:
     # Sorting by hash is a shuffle that is the same everywhere and for ever.
     words = sorted(pronunciations, key=_hash)
     parts = _parts(words, None if size is None else _counts(size, dev=0.05, test=0.10))
-    lexicon = FORMATS["lexicon"]
+    lexicon = replace(FORMATS["lexicon"], source_case="lower")  # as the dictionary is written
 
     def example(word: str) -> Example:
         targets = tuple(dict.fromkeys(pronunciations[word]))

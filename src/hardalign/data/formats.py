@@ -6,11 +6,13 @@ from collections import Counter
 from dataclasses import asdict, dataclass, fields
 
 from hardalign.data.example import Symbols
-from hardalign.data.text import NORMALIZATIONS, join, normalize, segment, shorten
+from hardalign.data.text import CASES, NORMALIZATIONS, join, lower, normalize, segment, shorten
 from hardalign.errors import HardalignError
 
 COLUMNS = ("source", "target", "tags", "-")
 """What a column may hold; ``-`` is a column that is passed over."""
+_ADDED = ("source_case",)
+"""Fields that the first model folders do not have."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,8 @@ class Format:
     target_separator: str = ""
     tag_separator: str = ";"
     normalization: str = "NFC"
+    source_case: str = "keep"
+    """``"lower"`` reads capitals of a source as small letters."""
     max_length: int = 1000
     """In symbols; nothing longer is read, as the cost of a word grows with its length squared."""
 
@@ -51,6 +55,10 @@ class Format:
             raise HardalignError(
                 f"unknown normalization {self.normalization!r}; choose one of {known}"
             )
+        if self.source_case not in CASES:
+            raise HardalignError(
+                f"unknown source case {self.source_case!r}; choose one of {', '.join(CASES)}"
+            )
         if self.max_length < 1:
             raise HardalignError(f"the maximal length must be at least 1, not {self.max_length}")
         for separator in (self.source_separator, self.target_separator, self.tag_separator):
@@ -64,6 +72,17 @@ class Format:
                     f"the separator {separator!r} does not survive the normalization "
                     f"{self.normalization}; choose another separator or another normalization"
                 )
+        if self._cased(self.source_separator) != self.source_separator:
+            raise HardalignError(
+                f"the separator {self.source_separator!r} does not survive in lower case; "
+                "choose another separator"
+            )
+
+    @property
+    def treatment(self) -> str:
+        """What is done to the text before it is cut, in words."""
+        lowered = self.source_case == "lower"
+        return f"{self.normalization}, sources in lower case" if lowered else self.normalization
 
     @property
     def is_xml(self) -> bool:
@@ -72,7 +91,7 @@ class Format:
 
     def source_symbols(self, text: str) -> Symbols:
         """Normalise and cut a source; white space alone has no symbols."""
-        return self._symbols(text, self.source_separator, "source")
+        return self._symbols(self._cased(text), self.source_separator, "source")
 
     def target_symbols(self, text: str) -> Symbols:
         """Normalise and cut a target; white space alone has no symbols."""
@@ -100,8 +119,13 @@ class Format:
 
     @classmethod
     def from_dict(cls, content: object) -> Format:
-        """Take back what ``to_dict`` gave, or raise a ``HardalignError`` if it is damaged."""
+        """Take back what ``to_dict`` gave, or raise a ``HardalignError`` if it is damaged.
+
+        What later versions added may be missing.
+        """
         types = {field.name: str for field in fields(cls)} | {"columns": list, "max_length": int}
+        if isinstance(content, dict):
+            content = {name: getattr(cls, name) for name in _ADDED} | content
         if not isinstance(content, dict) or content.keys() != types.keys():
             raise HardalignError(f"the format must have exactly the keys {', '.join(types)}")
         for key, type_ in types.items():
@@ -110,6 +134,9 @@ class Format:
         if not all(isinstance(column, str) for column in content["columns"]):
             raise HardalignError("the format's columns must be strings")
         return cls(**{**content, "columns": tuple(content["columns"])})
+
+    def _cased(self, text: str) -> str:
+        return lower(text, self.normalization) if self.source_case == "lower" else text
 
     def _symbols(self, text: str, separator: str, what: str) -> Symbols:
         if not text or text.isspace():

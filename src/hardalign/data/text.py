@@ -10,6 +10,8 @@ from hardalign.errors import HardalignError
 
 NORMALIZATIONS = ("NFC", "NFD", "NFKC", "NFKD", "none")
 """What ``--normalization`` may be."""
+CASES = ("keep", "lower")
+"""What ``--source-case`` may be."""
 
 
 def normalize(text: str, form: str) -> str:
@@ -26,6 +28,15 @@ def normalize(text: str, form: str) -> str:
             return text
     known = ", ".join(NORMALIZATIONS)
     raise HardalignError(f"unknown normalization {form!r}; choose one of {known}")
+
+
+def lower(text: str, form: str) -> str:
+    """Give ``text`` in small letters, in a Unicode normal form.
+
+    Normalised before, since that may make capitals of other characters, and after, since a small
+    letter may be spelt with more code points than its capital.
+    """
+    return normalize(normalize(text, form).lower(), form)
 
 
 def segment(text: str, separator: str) -> Symbols:
