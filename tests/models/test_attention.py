@@ -24,18 +24,24 @@ def decoded() -> torch.Tensor:
 
 
 @pytest.fixture
-def memory(attention: Attention) -> Memory:
+def states() -> torch.Tensor:
     generator = torch.Generator().manual_seed(1)
-    states = torch.randn(BATCH, POSITIONS, 8, dtype=torch.float64, generator=generator)
+    return torch.randn(BATCH, POSITIONS, 8, dtype=torch.float64, generator=generator)
+
+
+@pytest.fixture
+def memory(attention: Attention, states: torch.Tensor) -> Memory:
     return attention.remember(states, torch.arange(POSITIONS) < LENGTHS.unsqueeze(1))
 
 
-def test_weights_equal_the_reference(attention: Attention, decoded: torch.Tensor, memory: Memory):
+def test_weights_equal_the_reference(
+    attention: Attention, decoded: torch.Tensor, states: torch.Tensor, memory: Memory
+):
     p = reference.parameters(tiny_model())
     alpha = attention.log_alpha(decoded, memory).exp()
     for b, length in enumerate(LENGTHS.tolist()):
         for i in range(STEPS):
-            expected = reference.attention(p, decoded[b, i], list(memory.states[b, :length]))
+            expected = reference.attention(p, decoded[b, i], list(states[b, :length]))
             torch.testing.assert_close(alpha[b, i, :length], expected, rtol=0, atol=1e-12)
 
 
@@ -47,12 +53,14 @@ def test_padding_has_no_weight(attention: Attention, decoded: torch.Tensor, memo
     torch.testing.assert_close(log_alpha.logsumexp(-1), torch.zeros(BATCH, STEPS).double())
 
 
-def test_the_two_halves_make_up_s(attention: Attention, decoded: torch.Tensor, memory: Memory):
+def test_the_two_halves_make_up_s(
+    attention: Attention, decoded: torch.Tensor, states: torch.Tensor, memory: Memory
+):
     halves = attention.output_query(decoded).unsqueeze(2) + memory.output_key.unsqueeze(1)
     both = torch.cat(
         [
             decoded.unsqueeze(2).expand(BATCH, STEPS, POSITIONS, -1),
-            memory.states.unsqueeze(1).expand(BATCH, STEPS, POSITIONS, -1),
+            states.unsqueeze(1).expand(BATCH, STEPS, POSITIONS, -1),
         ],
         dim=-1,
     )

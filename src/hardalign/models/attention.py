@@ -14,10 +14,8 @@ from hardalign.models.rows import Rows
 
 @dataclass(frozen=True)
 class Memory(Rows):
-    """A batch's source words with everything about them that is computed only once."""
+    """A batch's source words: what of their encoder states is needed, computed only once."""
 
-    states: Tensor
-    """[B, J, 2·hidden] encoder states."""
     present: Tensor
     """[B, J] true at source symbols, false at padding."""
     attention_key: Tensor
@@ -39,7 +37,7 @@ class Attention(nn.Module):
     def remember(self, states: Tensor, present: Tensor) -> Memory:
         """Project the encoder's states once for all steps."""
         output_key = F.linear(states, self.combine.weight[:, self._hidden :])
-        return Memory(states, present, self.score(states), output_key)
+        return Memory(present, self.score(states), output_key)
 
     def log_alpha(self, decoded: Tensor, memory: Memory) -> Tensor:
         """log α_j(i) [B, I, J] of decoder states [B, I, hidden]; −inf at padding (eq. 3)."""

@@ -66,7 +66,7 @@ class ChainAttention(Attention):
     def log_transition(self, decoded: Tensor, memory: Memory) -> Tensor:
         """[B, I, J, J] log p(a_i = j | a_{i-1} = k) at [:, i, k, j] of states [B, I, hidden]."""
         memory = cast(ChainMemory, memory)
-        position = torch.arange(memory.states.shape[1], device=decoded.device)
+        position = torch.arange(memory.present.shape[1], device=decoded.device)
         distance = position - position.unsqueeze(1)  # [J, J] of j from k
         query = F.linear(decoded, self.jump.weight[:, : self._hidden])  # [B, I, jumps]
         jumps = query.unsqueeze(2) + memory.jump_key.unsqueeze(1)  # [B, I, J, jumps] from k
@@ -166,7 +166,7 @@ class ChainTransducer(UnfedTransducer):
     def begin(self, batch: Batch) -> ChainState:
         """Read the source words; the chain is at their begin symbols."""
         state = super().begin(batch)
-        start = torch.full_like(state.memory.states[:, :, :1], -torch.inf)
+        start = torch.full_like(state.memory.attention_key[:, :, :1], -torch.inf)
         start[:, 0] = 0.0
         return ChainState(state.memory, state.hidden, start)
 
