@@ -11,7 +11,9 @@ from onnxruntime import InferenceSession
 def greedy(encoder, step, about, word):
     layout, begin, unknown, end = (about[x] for x in ("format", "begin", "unknown", "end"))
     form, separator = layout["normalization"], layout["source_separator"]
-    lemma, _, tags = (word if form == "none" else normalize(form, word)).partition("\t")
+    lemma, _, tags = word.partition("\t")
+    lemma = lemma.lower() if layout["source_case"] == "lower" else lemma
+    lemma, tags = (text if form == "none" else normalize(form, text) for text in (lemma, tags))
     source = [about["tags"].get(tag, unknown) for tag in tags.split(layout["tag_separator"]) if tag]
     letters = filter(None, lemma.split(separator)) if separator else lemma
     source = [begin, *source, *(about["letters"].get(letter, unknown) for letter in letters), end]

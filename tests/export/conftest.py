@@ -35,8 +35,8 @@ def run(session: Any, inputs: Arrays) -> Arrays:
     return dict(zip(names, session.run(names, inputs), strict=True))
 
 
-def described(system: str, vocabulary: Vocabulary, layout: str = "sigmorphon") -> Description:
-    return Description(ModelConfig(system), TrainingConfig(), FORMATS[layout], vocabulary, {})
+def described(system: str, vocabulary: Vocabulary) -> Description:
+    return Description(ModelConfig(system), TrainingConfig(), FORMATS["sigmorphon"], vocabulary, {})
 
 
 def exported(model: Transducer, description: Description, folder: Path) -> Pair:
