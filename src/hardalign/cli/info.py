@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated
 
 import tyro
@@ -41,17 +42,25 @@ def info(
     rows = {
         "system": f"{sizes.system} ({paper}): {system.summary}",
         "parameters": f"{sum(parameter.numel() for parameter in transducer.parameters()):,}",
-        "sizes": ", ".join(f"{k} {v}" for k, v in sizes.to_dict().items() if k != "system"),
+        "sizes": _spelled({k: v for k, v in sizes.to_dict().items() if k != "system"}),
         "source": f"{len(vocabulary.source.letters)} letters: {_some(vocabulary.source.letters)}",
         "tags": f"{len(vocabulary.source.tags)}: {_some(vocabulary.source.tags)}",
         "target": f"{len(vocabulary.target.letters)} letters: {_some(vocabulary.target.letters)}",
         "format": f"{description.format.name}, {description.format.treatment}",
-        "data": ", ".join(f"{k} {v}" for k, v in description.data.items()),
-        "training": ", ".join(f"{k} {v}" for k, v in description.training.to_dict().items()),
+        "data": _spelled(description.data),
+        "training": _spelled(description.training.to_dict()),
         "weights": f"of epoch {notes['epoch']}",
     }
     for name, text in rows.items():
         print(f"{name:<12}{text}")
+
+
+def _spelled(values: Mapping[str, object]) -> str:
+    """Names and values in one line: ``seed 0, train (file words.tsv, examples 90)``."""
+    return ", ".join(
+        f"{name} ({_spelled(value)})" if isinstance(value, dict) else f"{name} {value}"
+        for name, value in values.items()
+    )
 
 
 def _some(symbols: tuple[str, ...]) -> str:
