@@ -4,7 +4,7 @@ import pytest
 
 from grid.synthetic import result, right
 from hardalign.grid.cells import collect
-from hardalign.grid.pairwise import pair_tables, pairs
+from hardalign.grid.pairwise import overall_tables, pair_tables, pairs
 
 
 def test_all_pairs_of_a_setting() -> None:
@@ -40,3 +40,28 @@ def test_what_cannot_be_compared() -> None:
 
 def test_sizes_are_not_compared() -> None:
     assert list(pairs(collect([result(), result(system="soft", size="large")]))) == []
+
+
+def test_all_data_sets_together() -> None:
+    danish, turkish, toy = "conll2017/danish", "conll2017/turkish", "toy:copy"
+    counts = {
+        (danish, "soft"): 70,
+        (danish, "hard"): 90,
+        (turkish, "soft"): 80,
+        (turkish, "hard"): 90,
+        (turkish, "hard-hmm"): 91,
+        (toy, "soft"): 100,  # not of the paper's tasks: does not count
+        (toy, "hard"): 0,
+    }
+    runs = [result(corpus=c, system=s, correct=right(n)) for (c, s), n in counts.items()]
+    (table,) = overall_tables(collect([*runs, result(size="large")]))
+    assert table.caption == "All data sets, small: accuracy of the row minus the column"
+    assert table.rows == [
+        ("soft", "", "-15.0* (2)", "-11.0* (1)"),
+        ("hard", "+15.0* (2)", "", "-1.0 (1)"),
+        ("hard-hmm", "+11.0* (1)", "+1.0 (1)", ""),
+    ]
+
+
+def test_no_data_sets_together() -> None:
+    assert list(overall_tables(collect([result(corpus="toy:copy"), result()]))) == []

@@ -1,4 +1,4 @@
-"""Every system against every other, data set by data set."""
+"""Every system against every other, data set by data set and over all of them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
-from hardalign.grid.cells import Cells, Setting, differences
+from hardalign.grid.cells import Cell, Cells, Setting, differences
 from hardalign.grid.markup import MISSING, Table, number
-from hardalign.grid.significance import LEVEL, Comparison, compare, holm
+from hardalign.grid.paper import OTHER, SIZES, in_order
+from hardalign.grid.significance import LEVEL, Comparison, Floats, compare, holm
+
+Square = dict[tuple[str, str], tuple[Comparison, float]]
+"""Of some pairs of systems, how they compare, and p corrected for all pairs."""
 
 
 @dataclass(frozen=True)
@@ -38,26 +42,52 @@ def pairs(cells: Cells) -> Iterator[Pair]:
 
 def pair_tables(cells: Cells, found: list[Pair]) -> Iterator[Table]:
     """One square per setting with at least two systems: by how many points a row beats a column."""
-    by_setting: dict[Setting, dict[tuple[str, str], str]] = {}
+    by_setting: dict[Setting, Square] = {}
     for pair in found:
-        star = "*" if pair.p < LEVEL else ""
         square = by_setting.setdefault(pair.setting, {})
-        for names, sign in (((pair.first, pair.second), 1), ((pair.second, pair.first), -1)):
-            square[names] = number(sign * pair.test.difference, 1, sign=True) + star
+        square[pair.first, pair.second] = pair.test, pair.p
     for setting, square in by_setting.items():
-        systems = list(cells[setting])
-        rows = [
-            (
-                row,
-                *(
-                    "" if row == column else square.get((row, column), MISSING)
-                    for column in systems
-                ),
-            )
-            for row in systems
-        ]
         overrides = f" ({setting.overrides})" if setting.overrides else ""
-        caption = (
-            f"{setting.corpus}, {setting.size}{overrides}: accuracy of the row minus the column"
-        )
-        yield Table(caption, ("System", *systems), rows)
+        yield _table(f"{setting.corpus}, {setting.size}{overrides}", list(cells[setting]), square)
+
+
+def overall_tables(cells: Cells) -> Iterator[Table]:
+    """One square per size over the paper's tasks: each data set that both systems have counts once.
+
+    How many these are stands in brackets.
+    """
+    for size in SIZES:
+        settings = [cells[one] for one in cells if one.size == size and one.task != OTHER]
+        names = in_order({name for systems in settings for name in systems})
+        tests = {
+            pair: compare(items)
+            for pair in combinations(names, 2)
+            if (items := _paired(settings, *pair))
+        }
+        if tests:
+            adjusted = holm([test.p for test in tests.values()])
+            square = dict(zip(tests, zip(tests.values(), adjusted, strict=True), strict=True))
+            yield _table(f"All data sets, {size}", names, square, counted=True)
+
+
+def _paired(settings: list[dict[str, Cell]], first: str, second: str) -> list[Floats]:
+    both = (systems for systems in settings if {first, second} <= systems.keys())
+    found = (differences(systems[first], systems[second]) for systems in both)
+    return [items for items in found if items is not None]
+
+
+def _table(where: str, systems: list[str], square: Square, *, counted: bool = False) -> Table:
+    """By how many points each row beats each column."""
+
+    def entry(row: str, column: str) -> str:
+        if row == column:
+            return ""
+        for names, sign in (((row, column), 1), ((column, row), -1)):
+            if names in square:
+                test, p = square[names]
+                points = number(sign * test.difference, 1, sign=True) + "*" * (p < LEVEL)
+                return f"{points} ({test.data_sets})" if counted else points
+        return MISSING
+
+    rows = [(row, *(entry(row, column) for column in systems)) for row in systems]
+    return Table(f"{where}: accuracy of the row minus the column", ("System", *systems), rows)

@@ -10,7 +10,7 @@ from hardalign.grid.cells import collect
 from hardalign.grid.figures import save_figures
 from hardalign.grid.findings import FINDINGS, decide
 from hardalign.grid.markup import MISSING, Table, escape_markdown
-from hardalign.grid.pairwise import pair_tables, pairs
+from hardalign.grid.pairwise import overall_tables, pair_tables, pairs
 from hardalign.grid.paper import METRICS, remarks
 from hardalign.grid.runs import FAILURE, RESULT, RUN, Failure, read_failures, read_results
 from hardalign.grid.significance import INTERVAL, LEVEL, TEST
@@ -48,7 +48,7 @@ def write_report(folder: Path) -> list[Path]:
     averages, breakdowns = list(average_tables(cells)), list(breakdown_tables(cells))
     coverage = coverage_table(cells)
     compared = list(pairs(cells))
-    squares = list(pair_tables(cells, compared))
+    squares = [*overall_tables(cells), *pair_tables(cells, compared)]
     pictures = save_figures(target, cells)
 
     versions = ", ".join(sorted({result.version for result in results})) or MISSING
@@ -115,7 +115,8 @@ the paper's own average, over all its data sets. Rows with different data sets d
 
 ABOUT_PAIRS = f"""\
 In points of accuracy; * where p < {LEVEL}, corrected for all pairs of a table by Holm's method;
-{MISSING} where two systems have no runs on the same items. Test: {TEST}.
+{MISSING} where two systems have no runs on the same items. Over all data sets of the paper's tasks,
+those that both systems have count the same, and their number is in brackets. Test: {TEST}.
 """
 
 LATEX_HEAD = r"% Needs \usepackage{booktabs,longtable}; some tables are wide." + "\n"
