@@ -20,6 +20,7 @@ from hardalign.plot.panel import Panel
 from hardalign.plot.text import draw_text
 
 Draw = Callable[[NDArray[np.float64]], NDArray[np.int64]]
+"""From noise in [0, 1), a column per sample and a row per step, to positions in the same places."""
 
 EDGE = 0.1
 """A source and a target symbol are connected where the weight is larger (the paper's threshold)."""
@@ -64,7 +65,8 @@ class Alignment:
     """The most probable alignment, as columns of ``weights``, where the rows do not tell it: where
     a symbol's origin depends on the origin of the symbol before."""
     draw: Draw | None = field(default=None, repr=False)
-    """How whole alignments are drawn there: positions for noise, both [target symbols, end; n]."""
+    """How whole alignments are drawn, wherever there is a ``path``: one knows as little without the
+    model."""
 
     @property
     def posterior(self) -> NDArray[np.float64]:
