@@ -65,8 +65,7 @@ class Alignment:
     """The most probable alignment, as columns of ``weights``, where the rows do not tell it: where
     a symbol's origin depends on the origin of the symbol before."""
     draw: Draw | None = field(default=None, repr=False)
-    """How whole alignments are drawn, wherever there is a ``path``: one knows as little without the
-    model."""
+    """How whole alignments are drawn; given wherever ``path`` is, and for the same reason."""
 
     @property
     def posterior(self) -> NDArray[np.float64]:
