@@ -122,6 +122,8 @@ def test_a_path_is_the_best_alignment_and_others_are_drawn_by_its_model() -> Non
     samples = found.samples(100)
     assert samples.shape == (100, 3)
     assert 100 < samples.sum() < 200
+    with pytest.raises(HardalignError, match="depend on one another"):
+        replace(found, draw=None).samples(1)
 
 
 @given(st.integers(0, 50), st.integers(0, 5))

@@ -113,13 +113,16 @@ class Alignment:
             seed: The same seed gives the same samples.
 
         Raises:
-            HardalignError: If the weights are not a posterior: there is nothing to sample from.
+            HardalignError: If the weights are not a posterior: there is nothing to sample from; or
+                if it has a ``path`` but no ``draw``: its rows do not say what goes together.
         """
         if self.kind != "posterior":
             raise HardalignError(f"only a posterior can be sampled from; this is {self.kind}")
         if self.draw is not None:
             noise = np.random.default_rng(seed).random((len(self.weights), n))
             return self.draw(noise)[: len(self.target)].T
+        if self.path is not None:
+            raise HardalignError("origins that depend on one another are drawn by their model only")
         below = self.weights[: len(self.target)].cumsum(1)  # [I, J]
         draws = np.random.default_rng(seed).random((n, len(self.target), 1)) * below[:, -1:]
         return np.asarray((draws >= below).sum(-1), dtype=np.int64)

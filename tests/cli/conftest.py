@@ -64,7 +64,7 @@ def model(command: Command, pairs: Path, tmp_path: Path) -> Path:
     return folder
 
 
-def complains(result: Result, *words: object) -> None:
+def assert_complains(result: Result, *words: object) -> None:
     """Assert that a command failed as users may expect: one line that says what and where."""
     assert result.code == 2
     assert result.out == ""

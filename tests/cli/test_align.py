@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import hardalign
-from cli.conftest import Command, complains
+from cli.conftest import Command, assert_complains
 from hardalign.notation import read_symbols
 
 
@@ -98,9 +98,9 @@ def test_empty_targets_have_to_be_permitted(command: Command, model: Path) -> No
 
 
 def test_wrong_usage(command: Command, model: Path, pairs: Path, tmp_path: Path) -> None:
-    complains(command("align"), "--unsupervised")
-    complains(command("align", model, pairs, "--symbols", "--posterior"), "choose one")
-    complains(command("align", model, "--unsupervised", pairs), "not both")
-    complains(command("align", "--posterior", "--unsupervised", pairs), "needs a model")
-    complains(command("align", "--unsupervised", tmp_path / "none"), "no such file")
-    complains(command("align", tmp_path / "none", pairs), "no such model")
+    assert_complains(command("align"), "--unsupervised")
+    assert_complains(command("align", model, pairs, "--symbols", "--posterior"), "choose one")
+    assert_complains(command("align", model, "--unsupervised", pairs), "not both")
+    assert_complains(command("align", "--posterior", "--unsupervised", pairs), "needs a model")
+    assert_complains(command("align", "--unsupervised", tmp_path / "none"), "no such file")
+    assert_complains(command("align", tmp_path / "none", pairs), "no such model")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.conftest import Command, complains
+from cli.conftest import Command, assert_complains
 
 
 def test_table_and_list_agree_with_json(command: Command, model: Path, pairs: Path) -> None:
@@ -31,9 +31,9 @@ def test_sources_count_once(command: Command, model: Path) -> None:
 
 @pytest.mark.parametrize("threshold", [-0.1, 1.0, "nan"])
 def test_bad_threshold(threshold: object, command: Command, model: Path, pairs: Path) -> None:
-    complains(command("analyze", model, pairs, "--threshold", threshold), "threshold")
+    assert_complains(command("analyze", model, pairs, "--threshold", threshold), "threshold")
 
 
 def test_bad_input(command: Command, model: Path, tmp_path: Path) -> None:
-    complains(command("analyze", model, tmp_path / "none"), "no such file")
-    complains(command("analyze", model, "-", stdin=b"a\n"), "line 1")
+    assert_complains(command("analyze", model, tmp_path / "none"), "no such file")
+    assert_complains(command("analyze", model, "-", stdin=b"a\n"), "line 1")

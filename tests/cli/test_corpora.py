@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from cli.conftest import Command, complains
+from cli.conftest import Command, assert_complains
 from hardalign.data.corpora import CORPORA
 from hardalign.data.registry import registry
 
@@ -64,7 +64,7 @@ def test_describe(command: Command) -> None:
         "a tenth",
     ):
         assert fact in out
-    complains(command("corpora", "danish"), "conll2017/danish")
+    assert_complains(command("corpora", "danish"), "conll2017/danish")
 
 
 def test_fetch_local_copies(
@@ -84,15 +84,21 @@ def test_fetch_local_copies(
 
 
 def test_fetch_is_asked_for_the_impossible(command: Command, copies: Path) -> None:
-    complains(command("corpora", "fetch"), "fetch what?")
-    complains(command("corpora", "fetch", "cmudict"), "--corpus cmudict")
-    complains(command("corpora", "fetch", "conl2017/danish"), "conll2017/danish")
-    complains(command("corpora", "fetch", "g2p/NETtalk"), "never downloaded", "g2p/NETtalk.train")
-    complains(command("corpora", "fetch", UNCHECKED), "never downloaded", f"{UNCHECKED}/train.xml")
+    assert_complains(command("corpora", "fetch"), "fetch what?")
+    assert_complains(command("corpora", "fetch", "cmudict"), "--corpus cmudict")
+    assert_complains(command("corpora", "fetch", "conl2017/danish"), "conll2017/danish")
+    assert_complains(
+        command("corpora", "fetch", "g2p/NETtalk"), "never downloaded", "g2p/NETtalk.train"
+    )
+    assert_complains(
+        command("corpora", "fetch", UNCHECKED), "never downloaded", f"{UNCHECKED}/train.xml"
+    )
     checked = copies / "g2p" / "NETtalk.train"
     checked.parent.mkdir()
     checked.write_text("a b\tA B\n")
-    complains(command("corpora", "fetch", "g2p/NETtalk", "--data-dir", copies), checked, "sha256")
+    assert_complains(
+        command("corpora", "fetch", "g2p/NETtalk", "--data-dir", copies), checked, "sha256"
+    )
 
 
 def test_no_network(command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -100,8 +106,10 @@ def test_no_network(command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path:
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")  # nobody is there
     monkeypatch.setenv("NO_PROXY", "")
     facts = ("https://raw.githubusercontent.com/sigmorphon/conll2017", "no network", "--data-dir")
-    complains(command("corpora", "fetch", "conll2017"), *facts)
-    complains(command("train", "--corpus", "conll2017/welsh", "--out", tmp_path / "m"), *facts)
+    assert_complains(command("corpora", "fetch", "conll2017"), *facts)
+    assert_complains(
+        command("train", "--corpus", "conll2017/welsh", "--out", tmp_path / "m"), *facts
+    )
     assert not (tmp_path / "m").exists()
 
 
@@ -116,7 +124,7 @@ def test_train_and_evaluate(command: Command, copies: Path, tmp_path: Path) -> N
     assert figures["signature"].startswith(
         f"{UNCHECKED} test (1 of its sources occur in train too)"
     )
-    complains(command("evaluate", folder), "never downloaded")
+    assert_complains(command("evaluate", folder), "never downloaded")
     assert str(copies) not in (folder / "config.json").read_text()
 
 
@@ -124,5 +132,5 @@ def test_data_dir_goes_with_corpora(
     command: Command, pairs: Path, model: Path, tmp_path: Path
 ) -> None:
     files = ("train", pairs, "--dev", pairs, "--data-dir", tmp_path, "--out", tmp_path / "m")
-    complains(command(*files), "--data-dir")
-    complains(command("evaluate", model, pairs, "--data-dir", tmp_path), "--data-dir")
+    assert_complains(command(*files), "--data-dir")
+    assert_complains(command("evaluate", model, pairs, "--data-dir", tmp_path), "--data-dir")

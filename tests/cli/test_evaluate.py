@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from cli.conftest import PAIRS, Command, complains
+from cli.conftest import PAIRS, Command, assert_complains
 from hardalign.files import sha256
 
 
@@ -33,7 +33,7 @@ def test_several_references_are_one_item(command: Command, model: Path, tmp_path
 
 
 def test_needs_targets(command: Command, model: Path, tmp_path: Path) -> None:
-    complains(command("evaluate", model), "give a file")
+    assert_complains(command("evaluate", model), "give a file")
     sources = tmp_path / "sources.txt"
     sources.write_text("ab\n")
-    complains(command("evaluate", model, sources), sources, "line 1", "found 1")
+    assert_complains(command("evaluate", model, sources), sources, "line 1", "found 1")

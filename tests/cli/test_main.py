@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.conftest import Command, complains
+from cli.conftest import Command, assert_complains
 from hardalign.cli.main import COMMANDS
 from hardalign.version import __version__
 
@@ -42,10 +42,10 @@ def test_version(command: Command) -> None:
 
 
 def test_wrong_usage(command: Command, pairs: Path) -> None:
-    complains(command("trian"), "'trian'", "train")
+    assert_complains(command("trian"), "'trian'", "train")
     assert command("train", pairs, "--no-such-flag").code == 2
 
 
 def test_missing_model(command: Command, tmp_path: Path) -> None:
     for name in ("predict", "evaluate", "info"):
-        complains(command(name, tmp_path / "none"), tmp_path / "none", "no such model")
+        assert_complains(command(name, tmp_path / "none"), tmp_path / "none", "no such model")

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from cli.conftest import Command, complains
+from cli.conftest import Command, assert_complains
 
 
 def test_draws_a_row_per_symbol(command: Command, model: Path) -> None:
@@ -49,11 +49,13 @@ def test_missing_glyphs_are_told(command: Command, model: Path, tmp_path: Path) 
 def test_no_picture(
     command: Command, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    complains(command("plot", model, "abc", "--output", tmp_path / "a.gif"), ".svg or .png")
-    complains(command("plot", model, "abc", "--output", "/proc/none.svg"), "/proc/none.svg")
+    assert_complains(command("plot", model, "abc", "--output", tmp_path / "a.gif"), ".svg or .png")
+    assert_complains(command("plot", model, "abc", "--output", "/proc/none.svg"), "/proc/none.svg")
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    complains(command("plot", model, "abc", "--output", tmp_path / "a.svg"), "hardalign[plot]")
+    assert_complains(
+        command("plot", model, "abc", "--output", tmp_path / "a.svg"), "hardalign[plot]"
+    )
 
 
 def test_unknown_target_symbol(command: Command, model: Path) -> None:
-    complains(command("plot", model, "abc", "CZ"), "'Z'", "never seen")
+    assert_complains(command("plot", model, "abc", "CZ"), "'Z'", "never seen")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.conftest import Command, complains
+from cli.conftest import Command, assert_complains
 
 
 def test_one_line_per_line_in_order(command: Command, model: Path) -> None:
@@ -56,10 +56,10 @@ def test_output_appears_whole_or_not_at_all(command: Command, model: Path, tmp_p
     assert (good.code, good.out) == (0, "")
     assert out.read_text().count("\n") == 2
     bad = command("predict", model, "--output", out, stdin=b"ab\na\tb\tc\n")
-    complains(bad, "standard input", "line 2")
+    assert_complains(bad, "standard input", "line 2")
     assert out.read_text().count("\n") == 2
     assert [path.name for path in tmp_path.glob(".*")] == []
-    complains(command("predict", model, "--output", "/proc/no", stdin=b"ab\n"), "/proc/no")
+    assert_complains(command("predict", model, "--output", "/proc/no", stdin=b"ab\n"), "/proc/no")
 
 
 @pytest.mark.parametrize("text", ["नमस्ते", "한글", "مرحبا", "e\u0301", "👩‍👩‍👧", '"<s>"', "[PAD]"])
@@ -71,7 +71,7 @@ def test_every_script_survives(text: str, command: Command, model: Path) -> None
 
 @pytest.mark.parametrize("stdin", [b"", b"\n\n", b"a\xff\n", b"a\tb\tc\n"])
 def test_bad_input(stdin: bytes, command: Command, model: Path) -> None:
-    complains(command("predict", model, stdin=stdin), "standard input")
+    assert_complains(command("predict", model, stdin=stdin), "standard input")
 
 
 def test_broken_pipe_is_quiet(
@@ -198,7 +198,7 @@ def test_scores_that_are_not_exact_are_labelled(
     assert "not exact" in command("predict", folder, "--jsonl", stdin=WORDS).err
     assert "not exact" not in command("predict", folder, stdin=WORDS).err
     assert "not exact" in command("score", folder, stdin=b"abc\tABC\n").err
-    complains(command("predict", folder, "--mass", 0.5, stdin=WORDS), "not exact", system)
+    assert_complains(command("predict", folder, "--mass", 0.5, stdin=WORDS), "not exact", system)
     assert command("predict", folder, "--nbest", 3, stdin=WORDS).code == 0
     assert command("predict", folder, "--sample", 3, stdin=WORDS).code == 0
 
@@ -216,7 +216,7 @@ def test_scores_that_are_not_exact_are_labelled(
     ],
 )
 def test_contradictory_wishes(options: tuple[object, ...], command: Command, model: Path) -> None:
-    complains(command("predict", model, *options, stdin=WORDS))
+    assert_complains(command("predict", model, *options, stdin=WORDS))
 
 
 def test_alignments_of_predictions(command: Command, model: Path, tmp_path: Path) -> None:

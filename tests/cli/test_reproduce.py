@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.conftest import Command, complains
+from cli.conftest import Command, assert_complains
 from grid.conftest import eventually
 from hardalign.grid.plan import load_plan
 from hardalign.grid.runs import LOG, MODEL, RESULT, read_results
@@ -129,4 +129,4 @@ def test_wrong_usage(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    complains(command("reproduce", *arguments), *words)
+    assert_complains(command("reproduce", *arguments), *words)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.conftest import PAIRS, Command, complains
+from cli.conftest import PAIRS, Command, assert_complains
 
 
 def rows(text: str) -> list[list[str]]:
@@ -67,7 +67,7 @@ def test_blank_lines_and_empty_targets(command: Command, model: Path) -> None:
     result = command("score", model, stdin=b"ab\tA\n\nab\tB\n")
     assert len(rows(result.out)) == 2
     assert "standard input: 1 blank line passed over" in result.err
-    complains(command("score", model, stdin=b"ab\t\n"), "line 1", "empty")
+    assert_complains(command("score", model, stdin=b"ab\t\n"), "line 1", "empty")
     ((source, target, log_prob),) = rows(
         command("score", model, "--allow-empty", stdin=b"ab\t\n").out
     )
@@ -77,4 +77,4 @@ def test_blank_lines_and_empty_targets(command: Command, model: Path) -> None:
 
 @pytest.mark.parametrize("stdin", [b"", b"\n", b"ab\n", b"a\xff\tA\n"])
 def test_bad_input(stdin: bytes, command: Command, model: Path) -> None:
-    complains(command("score", model, stdin=stdin), "standard input")
+    assert_complains(command("score", model, stdin=stdin), "standard input")

@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from cli.conftest import Command, complains
+from cli.conftest import Command, assert_complains
 from hardalign.serve.server import listen
 
 MAIN = [sys.executable, "-c", "from hardalign.cli.main import main; main()", "serve"]
@@ -35,11 +35,11 @@ def test_served_until_it_is_ended(model: Path, end: signal.Signals) -> None:
 def test_a_port_in_use(command: Command, model: Path) -> None:
     with listen("127.0.0.1", 0) as taken:
         port = taken.getsockname()[1]
-        complains(command("serve", model, "--port", port), port, "in use", "--port")
+        assert_complains(command("serve", model, "--port", port), port, "in use", "--port")
 
 
 def test_no_such_model(command: Command, tmp_path: Path) -> None:
-    complains(command("serve", tmp_path / "none"), "none", "no such model")
+    assert_complains(command("serve", tmp_path / "none"), "none", "no such model")
 
 
 def test_without_the_libraries(
@@ -47,4 +47,4 @@ def test_without_the_libraries(
 ) -> None:
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     monkeypatch.delitem(sys.modules, "hardalign.serve.server")
-    complains(command("serve", model), "uvicorn", "pip install 'hardalign[serve]'")
+    assert_complains(command("serve", model), "uvicorn", "pip install 'hardalign[serve]'")

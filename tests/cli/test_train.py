@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.conftest import PAIRS, Command, complains
+from cli.conftest import PAIRS, Command, assert_complains
 from hardalign.models.systems import SYSTEMS
 from hardalign.storage import CHECKPOINT, CONFIG, METRICS, VOCABULARY, WEIGHTS
 
@@ -78,7 +78,7 @@ def test_bad_lines(
     bad.write_bytes(content)
     train, dev = (bad, pairs) if part == "train" else (pairs, bad)
     result = command("train", train, "--dev", dev, "--out", tmp_path / "model")
-    complains(result, bad, *words)
+    assert_complains(result, bad, *words)
     assert not (tmp_path / "model").exists()
 
 
@@ -94,14 +94,14 @@ def test_bad_xml(text: str, word: str, command: Command, tmp_path: Path) -> None
     bad = tmp_path / "bad.xml"
     bad.write_text(text)
     result = command("train", bad, "--dev", bad, "--format", "news", "--out", tmp_path / "m")
-    complains(result, bad, word)
+    assert_complains(result, bad, word)
 
 
 def test_development_in_another_format(command: Command, pairs: Path, tmp_path: Path) -> None:
     dev = tmp_path / "dev.tsv"
     dev.write_text("x y z\tX Y Z\n")
     result = command("train", pairs, "--dev", dev, "--out", tmp_path / "m")
-    complains(result, dev, "line 1", "same format", "'x'")
+    assert_complains(result, dev, "line 1", "same format", "'x'")
 
 
 def test_crlf_bom_and_gzip(command: Command, pairs: Path, tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_allow_empty(command: Command, pairs: Path, tmp_path: Path) -> None:
 def test_taken_folder(command: Command, model: Path, pairs: Path) -> None:
     before = (model / WEIGHTS).read_bytes()
     options = ("train", pairs, "--dev", pairs, "--out", model, "--epochs", 0, "--seed", 1)
-    complains(command(*options), model, "--resume", "--overwrite")
+    assert_complains(command(*options), model, "--resume", "--overwrite")
     assert (model / WEIGHTS).read_bytes() == before
     (model / "mine.txt").write_text("keep me")
     assert command(*options, "--overwrite").code == 0
@@ -140,29 +140,33 @@ def test_resume_needs_the_same_run(
     options = ("train", pairs, "--dev", pairs, "--out", tmp_path / "m", "--epochs", epochs)
     assert command(*options).code == 0
     result = command(*options, "--resume", "--batch-size", 3)
-    complains(result, "cannot resume", "batch_size 20, now 3")
+    assert_complains(result, "cannot resume", "batch_size 20, now 3")
     with pairs.open("a") as file:
         file.write("cc\tCC\n")
-    complains(command(*options, "--resume"), "cannot resume", "data")
+    assert_complains(command(*options, "--resume"), "cannot resume", "data")
 
 
 def test_folder_that_cannot_be_made(command: Command, pairs: Path) -> None:
     options = ("train", pairs, "--dev", pairs, "--out")
-    complains(command(*options, pairs), "is a file")
-    complains(command(*options, "/proc/nowhere/model"), "/proc/nowhere", "cannot be written")
+    assert_complains(command(*options, pairs), "is a file")
+    assert_complains(command(*options, "/proc/nowhere/model"), "/proc/nowhere", "cannot be written")
 
 
 def test_files_or_corpus(command: Command, pairs: Path, tmp_path: Path) -> None:
-    complains(command("train", pairs, "--out", tmp_path / "m"), "--dev")
+    assert_complains(command("train", pairs, "--out", tmp_path / "m"), "--dev")
     both = ("train", pairs, "--corpus", "toy:copy", "--out", tmp_path / "m")
-    complains(command(*both), "not both")
-    complains(command("train", "--corpus", "toy:no", "--out", tmp_path / "m"), "toy:no", "toy:copy")
-    complains(command("train", tmp_path / "none", "--dev", pairs, "--out", "m"), "no such file")
+    assert_complains(command(*both), "not both")
+    assert_complains(
+        command("train", "--corpus", "toy:no", "--out", tmp_path / "m"), "toy:no", "toy:copy"
+    )
+    assert_complains(
+        command("train", tmp_path / "none", "--dev", pairs, "--out", "m"), "no such file"
+    )
 
 
 def test_unknown_system(command: Command, pairs: Path, tmp_path: Path) -> None:
     options = ("train", pairs, "--dev", pairs, "--out", tmp_path / "m", "--system", "hrad")
-    complains(command(*options), "'hrad'", "hard-sampled")
+    assert_complains(command(*options), "'hrad'", "hard-sampled")
     assert not (tmp_path / "m").exists()
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from cli.conftest import Command, complains
+from cli.conftest import Command, assert_complains
 from grid.conftest import Scripted
 from hardalign.cli.engines import EngineOptions
 from hardalign.grid.plan import load_plan
@@ -58,5 +58,5 @@ def test_best_first(command: Command, scripted: list[Scripted], tmp_path: Path) 
 def test_wrong_usage(
     options: tuple[Any, ...], words: list[str], command: Command, tmp_path: Path
 ) -> None:
-    complains(command("tune", *options, "--out", tmp_path / "out"), *words)
+    assert_complains(command("tune", *options, "--out", tmp_path / "out"), *words)
     assert not (tmp_path / "out").exists()

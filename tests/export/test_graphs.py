@@ -35,7 +35,9 @@ def both(system: str, encoder_layers: int, decoder_layers: int) -> tuple[Transdu
         return model, exported(model, described(system, TINY), Path(folder))
 
 
-def check_steps(model: Transducer, pair: Pair, batch: Batch, symbols: Sequence[int]) -> None:
+def assert_steps_are_equal(
+    model: Transducer, pair: Pair, batch: Batch, symbols: Sequence[int]
+) -> None:
     """Assert that both give the same distributions along some target, the same for all rows."""
     memory = pair.read(batch.source, batch.source_lengths)
     state = model.begin(batch)
@@ -68,7 +70,7 @@ def test_steps_equal_those_of_torch(
     symbols: list[int],
 ) -> None:
     batch = widened(random_pairs(count, longest, seed=seed), padding, seed=seed)
-    check_steps(*both(*shape), batch, symbols)
+    assert_steps_are_equal(*both(*shape), batch, symbols)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
