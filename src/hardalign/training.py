@@ -152,7 +152,18 @@ def _fabric(machine: Machine) -> Fabric:
 
 
 def _run(fabric: Fabric, job: Job, reporter: Reporter) -> Progress | HardalignError:
-    """What each process of a run does; the first one alone writes and reports.
+    """What each process does, and the end of their connections.
+
+    A process that ends with open ones may be aborted by the threads that serve them.
+    """
+    result = _train(fabric, job, reporter)
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
+    return result
+
+
+def _train(fabric: Fabric, job: Job, reporter: Reporter) -> Progress | HardalignError:
+    """Train; the first process alone writes and reports.
 
     A problem the user can mend is returned, not raised: other processes would wrap it in theirs.
     """
