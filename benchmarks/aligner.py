@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import torch
 
-from hardalign.ops import aligner
+from hardalign import aligner
 
 
 class Word(NamedTuple):

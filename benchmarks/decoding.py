@@ -11,9 +11,9 @@ import time
 import torch
 
 import hardalign
-from hardalign.data.batching import encode_sources
+from hardalign.data.encoding import encode_sources
 from hardalign.data.reading import read_examples
-from hardalign.inference import predictions
+from hardalign.decoding.batches import predictions
 
 WORDS = 8000
 TURNS = 3

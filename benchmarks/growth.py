@@ -17,9 +17,10 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from hardalign.config import SIZES
-from hardalign.data.batching import Encoded, collate
+from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import BEGIN, END, RESERVED, Alphabet, Vocabulary
-from hardalign.models.build import build_model
+from hardalign.networks.batch import collate
+from hardalign.networks.build import build_model
 
 SWEEPS = {
     "length": [4, 8, 16, 32, 64],

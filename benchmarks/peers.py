@@ -21,12 +21,13 @@ from pathlib import Path
 import torch
 
 from hardalign.config import SIZES
-from hardalign.data.batching import Encoded, collate, encode_pairs, shuffled_batches
-from hardalign.data.corpora import load_corpus
+from hardalign.corpora.load import load_corpus
+from hardalign.data.encoding import Encoded, encode_pairs, shuffled_batches
 from hardalign.data.example import Example, training_pairs
 from hardalign.data.vocabulary import Vocabulary
-from hardalign.inference import predictions
-from hardalign.models.build import build_model
+from hardalign.decoding.batches import predictions
+from hardalign.networks.batch import collate
+from hardalign.networks.build import build_model
 
 BATCH = 20
 OURS = ("hard", "soft", "soft-feed")

@@ -20,8 +20,8 @@ import torch
 import hardalign
 from hardalign.data.example import Example, evaluation_items
 from hardalign.data.reading import read_examples
+from hardalign.decoding import Search
 from hardalign.prediction import Prediction
-from hardalign.search import Search
 
 T = TypeVar("T")
 BINS = 10

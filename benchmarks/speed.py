@@ -20,13 +20,14 @@ from pathlib import Path
 import torch
 
 from hardalign.config import SIZES
-from hardalign.data.batching import Encoded, collate, encode_pairs, shuffled_batches
-from hardalign.data.corpora import load_corpus
+from hardalign.corpora.load import load_corpus
+from hardalign.data.encoding import Encoded, encode_pairs, shuffled_batches
 from hardalign.data.example import training_pairs
 from hardalign.data.vocabulary import Vocabulary
-from hardalign.inference import predictions
-from hardalign.models.build import build_model
-from hardalign.models.systems import SYSTEMS
+from hardalign.decoding.batches import predictions
+from hardalign.networks.batch import collate
+from hardalign.networks.build import build_model
+from hardalign.systems import SYSTEMS
 from stepwise import Stepwise
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from hardalign.config import ModelConfig
-from hardalign.data.batching import Batch
 from hardalign.data.vocabulary import BEGIN, PAD, Vocabulary
+from hardalign.networks.batch import Batch
 
 
 class Stepwise(nn.Module):

@@ -10,10 +10,11 @@ import torch
 from hypothesis import settings
 
 from hardalign.config import ModelConfig
-from hardalign.data.batching import Batch, Encoded, collate
+from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import BEGIN, END, RESERVED, Alphabet, Vocabulary
-from hardalign.models.build import build_model
-from hardalign.models.transducer import Transducer
+from hardalign.networks.batch import Batch, collate
+from hardalign.networks.build import build_model
+from hardalign.networks.transducer import Transducer
 
 # The machine may be busy, and a fixed number of examples bounds the time well enough.
 settings.register_profile("hardalign", deadline=None, max_examples=25)

@@ -16,11 +16,11 @@ from hardalign.config import ModelConfig, TrainingConfig
 from hardalign.data.example import Example
 from hardalign.data.formats import FORMATS
 from hardalign.data.vocabulary import UnknownSymbols
+from hardalign.decoding import Search
 from hardalign.errors import HardalignError
-from hardalign.models.systems import SYSTEMS
 from hardalign.predictor import Predictor
-from hardalign.search import Search
-from hardalign.storage import WEIGHTS, Description, claim_folder, write_tensors
+from hardalign.systems import SYSTEMS
+from hardalign.training.storage import WEIGHTS, Description, claim_folder, write_tensors
 
 
 def predictor(system: str = "hard", layout: str = "sigmorphon", seed: int = 0) -> Predictor:

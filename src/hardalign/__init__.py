@@ -16,10 +16,10 @@ from hardalign.version import __version__
 
 if TYPE_CHECKING:
     from hardalign.alignment import Alignment
-    from hardalign.data.corpora import load_corpus
-    from hardalign.learning import train
+    from hardalign.corpora.load import load_corpus
     from hardalign.prediction import Prediction
     from hardalign.predictor import Predictor, load
+    from hardalign.training.api import train
 
 __all__ = [
     "Alignment",
@@ -38,8 +38,8 @@ _HOMES = {
     "Prediction": "hardalign.prediction",
     "Predictor": "hardalign.predictor",
     "load": "hardalign.predictor",
-    "load_corpus": "hardalign.data.corpora",
-    "train": "hardalign.learning",
+    "load_corpus": "hardalign.corpora.load",
+    "train": "hardalign.training.api",
 }
 
 

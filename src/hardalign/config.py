@@ -35,7 +35,7 @@ class ModelConfig(_Settings):
     """The sizes of a model: the paper's hyperparameter table. The defaults are its *small*."""
 
     system: str = "hard"
-    """One of the names in ``hardalign.models.systems.SYSTEMS``."""
+    """One of the names in ``hardalign.systems.SYSTEMS``."""
     embedding: int = 100
     """d_e, the width of source and target embeddings."""
     encoder: int = 200

@@ -11,19 +11,19 @@ from pathlib import Path
 from typing import overload
 
 from hardalign.alignment import Alignment, Draw
-from hardalign.answers import answers
 from hardalign.bundled import model_folder
-from hardalign.data.batching import Encoded, encode_pairs, encode_sources
+from hardalign.data.encoding import Encoded, encode_pairs, encode_sources
 from hardalign.data.example import Example
 from hardalign.data.vocabulary import UnknownSymbols
+from hardalign.decoding import Hypothesis, Search
+from hardalign.decoding.answers import answers
+from hardalign.decoding.batches import alignments, best_paths, sample_paths, symbol_log_likelihoods
 from hardalign.errors import HardalignError
-from hardalign.inference import alignments, best_paths, sample_paths, symbol_log_likelihoods
-from hardalign.models.chained import ChainTransducer
-from hardalign.models.systems import SCORES, ScoreKind, find_system
-from hardalign.models.transducer import Transducer
+from hardalign.networks.chained import ChainTransducer
+from hardalign.networks.transducer import Transducer
 from hardalign.prediction import NOTHING, Prediction
-from hardalign.search import Hypothesis, Search
-from hardalign.storage import Description, load_model
+from hardalign.systems import SCORES, ScoreKind, find_system
+from hardalign.training.storage import Description, load_model
 
 WINDOW = 8192
 """Answers held at a time, so that words of similar length can share a batch in constant memory."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from hardalign import aligner
 from hardalign.data.example import Example
 from hardalign.data.vocabulary import RESERVED, UNKNOWN, Alphabet, Vocabulary
 from hardalign.notation import Links
-from hardalign.ops import aligner
 
 _BLOCK = 4096  # pairs aligned at a time
 

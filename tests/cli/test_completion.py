@@ -11,7 +11,7 @@ from cli.conftest import Command
 from hardalign.cli.completion import arguments
 from hardalign.cli.main import COMMANDS
 from hardalign.data.formats import FORMATS
-from hardalign.models.systems import SYSTEMS
+from hardalign.systems import SYSTEMS
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from cli.conftest import Command, assert_complains
-from hardalign.data.corpora import CORPORA
-from hardalign.data.registry import registry
+from hardalign.corpora.load import CORPORA
+from hardalign.corpora.registry import registry
 
 UNCHECKED = "news15/EnTh"  # a corpus without known checksums, so that any content will do
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from cli.conftest import Command
 from hardalign.bundled import BUNDLED
-from hardalign.models.systems import SYSTEMS
+from hardalign.systems import SYSTEMS
 
 
 def test_describes_the_model(command: Command, model: Path, pairs: Path) -> None:

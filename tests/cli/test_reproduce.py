@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Command, assert_complains
-from grid.conftest import eventually
-from hardalign.grid.plan import load_plan
-from hardalign.grid.runs import LOG, MODEL, RESULT, read_results
-from hardalign.storage import CHECKPOINT
+from experiments.conftest import eventually
+from hardalign.experiments.plan import load_plan
+from hardalign.experiments.runs import LOG, MODEL, RESULT, read_results
+from hardalign.training.storage import CHECKPOINT
 
 PLAN = """
 [[grid]]

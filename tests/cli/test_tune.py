@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from cli.conftest import Command, assert_complains
-from grid.conftest import Scripted
+from experiments.conftest import Scripted
 from hardalign.cli.engines import EngineOptions
-from hardalign.grid.plan import load_plan
-from hardalign.grid.runs import RESULT, Run
+from hardalign.experiments.plan import load_plan
+from hardalign.experiments.runs import RESULT, Run
 
 
 def score(run: Run) -> list[float]:

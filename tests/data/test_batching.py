@@ -10,17 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import TINY, random_pairs
-from hardalign.data.batching import (
+from hardalign.data.encoding import (
     Encoded,
     batches_by_symbols,
-    collate,
     encode_pairs,
     encode_sources,
-    pad,
     shuffled_batches,
 )
 from hardalign.data.example import Example
 from hardalign.data.vocabulary import BEGIN, END, PAD, RESERVED, UNKNOWN
+from hardalign.networks.batch import collate, pad
 
 rows = st.lists(st.lists(st.integers(1, 9), max_size=6), min_size=1, max_size=6)
 

@@ -35,7 +35,7 @@ def write_client(path: Path, address: Path) -> None:
 
 def main(address: str) -> None:
     """Answer calls until somebody ends this process; says on standard output when it is ready."""
-    import hardalign.learning  # noqa: F401 - so that the forks need not
+    import hardalign.training.api  # noqa: F401 - so that the forks need not
     from hardalign.plot import figure  # noqa: F401
 
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the forks

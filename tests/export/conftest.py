@@ -13,8 +13,8 @@ from hardalign.config import ModelConfig, TrainingConfig
 from hardalign.data.formats import FORMATS
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.export import export_onnx, step_file
-from hardalign.models.transducer import Transducer
-from hardalign.storage import Description
+from hardalign.networks.transducer import Transducer
+from hardalign.training.storage import Description
 
 Arrays = dict[str, np.ndarray[Any, Any]]
 

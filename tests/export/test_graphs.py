@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 from conftest import TINY, random_pairs, tiny_model, widened
 from export.conftest import Pair, described, exported, run
-from hardalign.data.batching import Batch
 from hardalign.data.vocabulary import BEGIN, END
 from hardalign.export.graphs import encoder_graph, step_graph
 from hardalign.export.pair import IR_VERSION, OPSET
-from hardalign.models.transducer import Transducer
-from hardalign.models.unfed import UnfedState, UnfedTransducer
+from hardalign.networks.batch import Batch
+from hardalign.networks.transducer import Transducer
+from hardalign.networks.unfed import UnfedState, UnfedTransducer
 
 SHAPES = [("hard", 1, 1), ("hard", 2, 3), ("soft", 1, 1), ("soft", 2, 2), ("hard-sampled", 1, 1)]
 """Systems with the layers of encoder and decoder."""

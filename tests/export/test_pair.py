@@ -17,8 +17,8 @@ from hardalign.data.example import Example
 from hardalign.data.formats import FORMATS
 from hardalign.errors import HardalignError
 from hardalign.export import METADATA, export_onnx, step_file
-from hardalign.models.systems import SYSTEMS
 from hardalign.predictor import Predictor
+from hardalign.systems import SYSTEMS
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "onnx_greedy.py"
 EXPORTABLE = ("hard", "soft", "hard-sampled")

@@ -19,7 +19,7 @@ from hardalign.serve import batcher
 from hardalign.serve.app import create_app
 from hardalign.serve.limits import Limits
 from hardalign.serve.server import address_of, listen, make_server
-from hardalign.storage import Description
+from hardalign.training.storage import Description
 
 LIMITS = Limits()
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from hardalign.search import Search
+from hardalign.decoding import Search
 from hardalign.serve.answering import answer_words
 from serve.conftest import MODELS
 

@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 import pytest
 from starlette.exceptions import HTTPException
 
+from hardalign.decoding import Search
 from hardalign.predictor import Predictor
-from hardalign.search import Search
 from hardalign.serve import batcher as module
 from hardalign.serve.answering import Answer, answer_words
 from hardalign.serve.batcher import Batcher

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from hardalign.errors import HardalignError
-from hardalign.models.systems import SCORES
 from hardalign.predictor import Predictor
 from hardalign.serve import collection
 from hardalign.serve.collection import describe_models, load_models
+from hardalign.systems import SCORES
 from serve.conftest import MODELS, tiny_predictor
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.exceptions import HTTPException
 
-from hardalign.search import Search
+from hardalign.decoding import Search
 from hardalign.serve.limits import Limits
 from hardalign.serve.question import KEYS, Question, read_question
 from serve.conftest import MODELS

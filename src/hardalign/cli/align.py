@@ -95,8 +95,8 @@ def _by_model(
 ) -> Iterator[str]:
     from hardalign.alignment import KINDS
     from hardalign.data.vocabulary import UnknownSymbols
-    from hardalign.models.systems import find_system
     from hardalign.predictor import load
+    from hardalign.systems import find_system
 
     predictor = load(model)
     vocabulary, system = predictor.description.vocabulary, predictor.description.model.system

@@ -59,9 +59,9 @@ def analyze(
     from hardalign.data.example import evaluation_items
     from hardalign.data.reading import Skipped, read_examples
     from hardalign.data.vocabulary import UnknownSymbols
-    from hardalign.models.systems import find_system
     from hardalign.notation import write_pharaoh
     from hardalign.predictor import load
+    from hardalign.systems import find_system
 
     if not 0 <= threshold < 1:
         raise HardalignError(f"a threshold is from 0 to 1, not {threshold}")

@@ -12,7 +12,7 @@ from rich.progress import Progress, TextColumn
 
 from hardalign.data.lines import file_name
 from hardalign.data.reading import Skipped
-from hardalign.models.systems import SCORES, ScoreKind
+from hardalign.systems import SCORES, ScoreKind
 
 T = TypeVar("T")
 

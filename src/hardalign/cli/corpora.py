@@ -9,10 +9,10 @@ from typing import Annotated
 import tyro
 
 from hardalign.cli.fetching import DataDir, fetch
-from hardalign.data.corpora import CORPORA
-from hardalign.data.fetch import file_url
+from hardalign.corpora.fetch import file_url
+from hardalign.corpora.load import CORPORA
+from hardalign.corpora.registry import RegisteredCorpus, find_corpora, registry
 from hardalign.data.formats import FORMATS, Format
-from hardalign.data.registry import RegisteredCorpus, find_corpora, registry
 from hardalign.errors import HardalignError
 
 

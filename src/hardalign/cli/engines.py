@@ -14,7 +14,7 @@ from hardalign.cli.options import Number
 from hardalign.errors import HardalignError
 
 if TYPE_CHECKING:
-    from hardalign.grid.engine import Engine
+    from hardalign.experiments.engine import Engine
 
 
 @dataclass(frozen=True)
@@ -36,20 +36,20 @@ class EngineOptions:
 
     def open(self, folder: Path) -> Engine:
         """Start the engine for the runs of a grid's folder."""
-        from hardalign.grid.process import Circumstances
+        from hardalign.experiments.process import Circumstances
 
         command, data_dir = uuid.uuid4().hex, self.data_dir and self.data_dir.absolute()
         if self.workers is not None and self.workers < 1:
             raise HardalignError(f"--workers must be at least 1, not {self.workers}")
         if self.engine == "local":
-            from hardalign.grid.local import Local
+            from hardalign.experiments.local import Local
 
             if self.address is not None:
                 raise HardalignError("--address goes with --engine ray")
             return Local(
                 Circumstances(folder.absolute(), command, data_dir), self.workers or _cores()
             )
-        from hardalign.grid.cluster import Cluster
+        from hardalign.experiments.cluster import Cluster
 
         device = "auto" if self.gpus_per_run else "cpu"
         return Cluster(

@@ -40,7 +40,7 @@ def export(
             f"the export needs {error.name}; install it with pip install 'hardalign[onnx]'"
         ) from None
     from hardalign.bundled import model_folder
-    from hardalign.storage import load_model
+    from hardalign.training.storage import load_model
 
     export_onnx(*load_model(model_folder(model)), file)
     note(f"the encoder is {file}, the step {step_file(file)}")

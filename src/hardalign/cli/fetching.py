@@ -10,9 +10,9 @@ import tyro
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from hardalign.cli.console import console, note
-from hardalign.data.corpora import Corpus, load_corpus
-from hardalign.data.fetch import fetch_file
-from hardalign.data.registry import RegisteredCorpus, RegisteredFile, registry
+from hardalign.corpora.fetch import fetch_file
+from hardalign.corpora.load import Corpus, load_corpus
+from hardalign.corpora.registry import RegisteredCorpus, RegisteredFile, registry
 
 DataDir = Annotated[Path | None, tyro.conf.arg(metavar="DIR", help_behavior_hint="")]
 """The flag ``--data-dir``."""

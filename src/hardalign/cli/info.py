@@ -8,7 +8,7 @@ from typing import Annotated
 import tyro
 
 from hardalign.bundled import BUNDLED, model_folder
-from hardalign.models.systems import SYSTEMS, find_system
+from hardalign.systems import SYSTEMS, find_system
 
 
 def info(
@@ -31,7 +31,7 @@ def info(
             print(f"{name:<17}   {summary}")
         return
 
-    from hardalign.storage import WEIGHTS, load_model, read_tensors
+    from hardalign.training.storage import WEIGHTS, load_model, read_tensors
 
     folder = model_folder(model)
     transducer, description = load_model(folder)

@@ -76,8 +76,8 @@ def predict(
     """
     from hardalign.data.reading import Skipped, read_examples
     from hardalign.data.vocabulary import UnknownSymbols
+    from hardalign.decoding import Search
     from hardalign.predictor import load
-    from hardalign.search import Search
 
     search = Search(beam, nbest, mass, sample, seed, rescore=scores or jsonl)
     predictor = load(model)
@@ -111,7 +111,7 @@ def _rows(
     found: list[Prediction], aligned: list[Alignment] | None, scores: bool, mass: float | None
 ) -> Iterator[str]:
     """A line for each prediction."""
-    from hardalign.answers import covered
+    from hardalign.decoding.answers import covered
 
     for prediction, so_far, alignment in zip_longest(found, covered(found), aligned or ()):
         columns = [prediction.source, prediction.text]
@@ -128,7 +128,7 @@ def _object(
     found: list[Prediction], aligned: list[Alignment] | None, mass: float | None
 ) -> dict[str, Any]:
     """All predictions for one source."""
-    from hardalign.answers import covered
+    from hardalign.decoding.answers import covered
 
     source = found[0].source
     # A blank line has no source, and its empty prediction is not the model's.

@@ -8,9 +8,9 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from hardalign.checkpoint import Progress as Standing
 from hardalign.cli.console import console
-from hardalign.training import Job
+from hardalign.training.checkpoint import Progress as Standing
+from hardalign.training.loop import Job
 
 HEADER = "epoch     loss  dev log p  dev acc  distance  learning rate  words/s  seconds"
 

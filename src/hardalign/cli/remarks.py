@@ -23,7 +23,7 @@ class Remarks:
 
     def see(self, found: list[Prediction]) -> None:
         """Look at the answers to the next item."""
-        from hardalign.answers import covered
+        from hardalign.decoding.answers import covered
 
         self._items += 1
         self._cut_off += [self._items for prediction in found if not prediction.finished]
@@ -34,7 +34,7 @@ class Remarks:
 
     def report(self) -> None:
         """Say what was seen, if anything was."""
-        from hardalign.search import LENGTH_LIMIT, MASS_BEAM_LIMIT
+        from hardalign.decoding import LENGTH_LIMIT, MASS_BEAM_LIMIT
 
         for items, what in (
             (

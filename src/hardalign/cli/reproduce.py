@@ -16,8 +16,8 @@ from hardalign.cli.engines import EngineOptions
 from hardalign.errors import HardalignError
 
 if TYPE_CHECKING:
-    from hardalign.grid.engine import State
-    from hardalign.grid.runs import Run
+    from hardalign.experiments.engine import State
+    from hardalign.experiments.runs import Run
 
 
 def reproduce(
@@ -51,7 +51,7 @@ def reproduce(
     if report is not None:
         if plan is not None or out is not None:
             raise HardalignError("give either a plan and --out DIR, or --report DIR")
-        from hardalign.grid.report import write_report
+        from hardalign.report.write import write_report
 
         for path in write_report(report):
             print(path)
@@ -60,9 +60,9 @@ def reproduce(
         raise HardalignError("give a plan and --out DIR; see hardalign reproduce --help")
 
     from hardalign.cli.runs_table import RunsTable
+    from hardalign.experiments.engine import run_all
+    from hardalign.experiments.plan import load_plan
     from hardalign.files import make_folder
-    from hardalign.grid.engine import run_all
-    from hardalign.grid.plan import load_plan
 
     runs = load_plan(plan)
     if dry_run:
@@ -81,8 +81,8 @@ def reproduce(
 
 def _list(runs: list[Run], out: Path) -> None:
     """Print each run with the time it still needs."""
-    from hardalign.grid.estimate import SPEEDS, Estimate
-    from hardalign.grid.runs import RESULT
+    from hardalign.experiments.estimate import SPEEDS, Estimate
+    from hardalign.experiments.runs import RESULT
 
     estimate = Estimate(out)
     total, guessed = 0.0, False
@@ -109,7 +109,7 @@ def _conclude(states: dict[Run, State], out: Path) -> int:
     Returns:
         The exit status: 0 if all runs are complete, or else 1.
     """
-    from hardalign.grid.runs import LOG, read_failures
+    from hardalign.experiments.runs import LOG, read_failures
 
     errors = {failure.run: failure for failure in read_failures(out)}
     counts = {state: list(states.values()).count(state) for state in ("done", "failed", "busy")}

@@ -11,9 +11,9 @@ from rich.live import Live
 from rich.table import Table
 
 from hardalign.cli.console import console, note
-from hardalign.grid.engine import State
-from hardalign.grid.estimate import epochs_of
-from hardalign.grid.runs import Run
+from hardalign.experiments.engine import State
+from hardalign.experiments.estimate import epochs_of
+from hardalign.experiments.runs import Run
 
 _ORDER: tuple[State, ...] = ("running", "failed", "busy", "waiting", "done", "stopped")
 """What is most worth seeing comes first: a terminal may not have room for all runs."""

@@ -12,7 +12,7 @@ from hardalign.cli.console import note
 from hardalign.cli.fetching import DataDir
 from hardalign.cli.options import FileOptions, Number, Text
 from hardalign.config import CLIPS, SIZES, TrainingConfig
-from hardalign.models.systems import SYSTEMS, find_system
+from hardalign.systems import SYSTEMS, find_system
 
 _SYSTEMS = "\n".join(f"{name}: {system.summary}" for name, system in SYSTEMS.items())
 
@@ -80,9 +80,9 @@ def train(
     """
     from hardalign.cli.progress import TrainingProgress
     from hardalign.cli.train_data import read_data
-    from hardalign.learning import prepare
-    from hardalign.training import Machine
-    from hardalign.training import train as run
+    from hardalign.training.api import prepare
+    from hardalign.training.loop import Machine
+    from hardalign.training.loop import train as run
 
     find_system(system)  # a misspelled name should not wait for the data
     stress = not strip_stress

@@ -11,7 +11,7 @@ from hardalign.cli.options import FileOptions
 from hardalign.data.formats import FORMATS
 from hardalign.data.reading import Skipped, read_examples
 from hardalign.errors import HardalignError
-from hardalign.learning import TrainingData, origin_of
+from hardalign.training.api import TrainingData, origin_of
 
 
 def read_data(

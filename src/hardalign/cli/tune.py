@@ -14,7 +14,7 @@ from hardalign.cli.console import note
 from hardalign.cli.engines import EngineOptions
 from hardalign.cli.options import Number
 from hardalign.errors import HardalignError
-from hardalign.models.systems import SYSTEMS
+from hardalign.systems import SYSTEMS
 
 
 def tune(
@@ -52,13 +52,13 @@ def tune(
         where: Where to run.
     """
     from hardalign.cli.runs_table import RunsTable
+    from hardalign.experiments.plan import check_corpus
+    from hardalign.experiments.runs import Run
+    from hardalign.experiments.settings import settings_of
     from hardalign.files import make_folder
-    from hardalign.grid.plan import check_corpus
-    from hardalign.grid.runs import Run
-    from hardalign.grid.settings import settings_of
 
     try:
-        from hardalign.grid.tune import Tuning, write_plan
+        from hardalign.experiments.tune import Tuning, write_plan
     except ModuleNotFoundError:
         raise HardalignError(
             "tuning needs a package; install it with pip install 'hardalign[tune]'"

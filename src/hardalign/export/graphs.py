@@ -12,8 +12,8 @@ from onnx import GraphProto, TensorProto, ValueInfoProto
 from torch import Tensor, nn
 
 from hardalign.export.nodes import INTEGERS, NUMBERS, TRUTHS, Nodes, integers, value
-from hardalign.models.hard import HardHead
-from hardalign.models.unfed import UnfedTransducer
+from hardalign.networks.hard import HardHead
+from hardalign.networks.unfed import UnfedTransducer
 
 
 def encoder_graph(model: UnfedTransducer) -> GraphProto:

@@ -10,14 +10,14 @@ from onnx import GraphProto
 from onnx.helper import make_model, make_opsetid, set_model_props
 
 from hardalign.data.vocabulary import BEGIN, END, PAD, RESERVED, UNKNOWN
+from hardalign.decoding import LENGTH_LIMIT
 from hardalign.errors import HardalignError
 from hardalign.export.graphs import encoder_graph, step_graph
 from hardalign.files import sha256, whole_file
-from hardalign.models.systems import SYSTEMS, System, find_system
-from hardalign.models.transducer import Transducer
-from hardalign.models.unfed import UnfedTransducer
-from hardalign.search import LENGTH_LIMIT
-from hardalign.storage import Description
+from hardalign.networks.transducer import Transducer
+from hardalign.networks.unfed import UnfedTransducer
+from hardalign.systems import SYSTEMS, System, find_system
+from hardalign.training.storage import Description
 from hardalign.version import __version__
 
 OPSET, IR_VERSION = 17, 8

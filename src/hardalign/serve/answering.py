@@ -7,8 +7,8 @@ from itertools import compress
 from typing import Any
 
 from hardalign.data.example import Example
+from hardalign.decoding import Search
 from hardalign.predictor import Predictor
-from hardalign.search import Search
 
 Answer = dict[str, Any]
 

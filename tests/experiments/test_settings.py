@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from hardalign.config import SIZES, TrainingConfig
+from hardalign.errors import HardalignError
+from hardalign.experiments.runs import Run
+from hardalign.experiments.settings import OVERRIDES, CorpusOptions, check_overrides, settings_of
+
+
+def test_sizes_are_those_of_train() -> None:
+    small, large = (settings_of(Run("cmudict", "soft", size, 7)) for size in ("small", "large"))
+    assert small.model == replace(SIZES["small"], system="soft")
+    assert small.training == TrainingConfig(seed=7)
+    assert large.model == replace(SIZES["large"], system="soft")
+    assert large.training == TrainingConfig(seed=7, clip=5.0)
+    assert small.corpus == CorpusOptions()
+
+
+def test_overrides_come_last() -> None:
+    overrides = {"clip": 2, "dropout": 0.1, "batch_size": 50, "words": 9, "strip_stress": True}
+    found = settings_of(Run("cmudict", "hard", "large", 0, overrides))
+    assert found.training == TrainingConfig(clip=2.0, batch_size=50)
+    assert found.model == replace(SIZES["large"], dropout=0.1)
+    assert found.corpus == CorpusOptions(9, strip_stress=True)
+
+
+def test_whole_numbers_are_numbers() -> None:
+    assert repr(check_overrides({"clip": 5})) == repr(check_overrides({"clip": 5.0}))
+
+
+@pytest.mark.parametrize(
+    ("run", "words"),
+    [
+        (Run("cmudict", "harder"), "'harder'"),
+        (Run("cmudict", "hard", "huge"), "'huge'"),
+        (Run("cmudict", "hard", overrides={"dropuot": 0.1}), "dropuot: .*dropout"),
+        (Run("cmudict", "hard", overrides={"epochs": -1}), "epochs"),
+    ],
+)
+def test_no_such_thing(run: Run, words: str) -> None:
+    with pytest.raises(HardalignError, match=words):
+        settings_of(run)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("epochs", 1.5), ("epochs", True), ("clip", "5"), ("strip_stress", 1), ("dropout", [0.1])],
+)
+def test_values_of_another_type(name: str, value: Any) -> None:
+    with pytest.raises(HardalignError, match=f"^{name}: .*not of type"):
+        check_overrides({name: value})
+
+
+@pytest.mark.parametrize("name", ["system", "seed", "size"])
+def test_axes_are_no_overrides(name: str) -> None:
+    assert name not in OVERRIDES

@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+import copy
+from itertools import accumulate
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conftest import TINY, random_pairs, widened
+from hardalign.aligner import Path
+from hardalign.data.encoding import Encoded
+from hardalign.data.vocabulary import BEGIN, END, RESERVED, UNKNOWN
+from hardalign.networks import actions as module
+from hardalign.networks.actions import Oracle, oracle_actions, pointers
+from hardalign.networks.batch import collate
+
+STEP = 99
+LETTERS, SYMBOLS = len(TINY.source.letters), len(TINY.target.letters)
+
+
+@st.composite
+def paths(draw: st.DrawFn) -> Path:
+    """Any alignment of any two strings."""
+    path: Path = []
+    j = i = 0
+    for kind in draw(st.lists(st.sampled_from(["substitute", "delete", "insert"]), max_size=12)):
+        path.append((None if kind == "insert" else j, None if kind == "delete" else i))
+        j, i = j + (kind != "insert"), i + (kind != "delete")
+    return path
+
+
+def follow(actions: list[int]) -> tuple[list[int], list[int]]:
+    """What actions write, the end included, and the pointer at each write: the plain loop."""
+    written, positions, pointer = [], [], 0
+    for action in actions:
+        if action == STEP:
+            pointer += 1
+        else:
+            written.append(action)
+            positions.append(pointer)
+    return written, positions
+
+
+@given(paths())
+def test_actions_write_the_target(path: Path) -> None:
+    letters = sum(j is not None for j, _ in path)
+    target = [10 + i for _, i in path if i is not None]
+    actions = oracle_actions(path, target, STEP)
+    written, positions = follow(actions)
+    assert written == [*target, END]
+    assert positions == sorted(positions)
+    assert positions[-1] == letters + 1  # the end is at the end symbol, and no step goes past it
+    assert len(actions) == letters + 1 + len(target) + 1
+    # Letter j, counted from 0, is at position j + 1; an insertion is where the last letter was.
+    reached = accumulate((0 if j is None else j + 1 for j, _ in path), max)
+    expected = [place for place, (_, i) in zip(reached, path, strict=True) if i is not None]
+    assert positions[:-1] == expected
+
+
+def test_a_prefix_is_written_before_the_first_step() -> None:
+    path: Path = [(None, 0), (0, 1), (1, None), (None, 2), (2, 3)]
+    assert oracle_actions(path, [5, 6, 7, 8], STEP) == [5, STEP, 6, STEP, 7, STEP, 8, STEP, END]
+
+
+def test_nothing_to_nothing() -> None:
+    assert oracle_actions([], [], STEP) == [STEP, END]
+
+
+@given(st.lists(st.lists(st.sampled_from([4, 5, STEP]), min_size=5, max_size=5), min_size=1))
+def test_pointers_count_the_steps_before(rows: list[list[int]]) -> None:
+    expected = [[row[:k].count(STEP) for k in range(len(row))] for row in rows]
+    assert pointers(torch.tensor(rows), STEP).tolist() == expected
+
+
+def fitted(pairs: list[Encoded]) -> Oracle:
+    oracle = Oracle(LETTERS, SYMBOLS)
+    oracle.fit(pairs)
+    return oracle
+
+
+def strings(oracle: Oracle, rows: torch.Tensor) -> list[list[int]]:
+    return [[a for a in row if a not in (oracle.step, 0)] for row in rows.tolist()]
+
+
+def test_step_is_the_number_after_the_last_symbol() -> None:
+    assert Oracle(LETTERS, SYMBOLS).step == len(TINY.target)
+
+
+@pytest.mark.parametrize("seen", [True, False], ids=["training pairs", "new pairs"])
+def test_oracle_actions_reproduce_the_targets(seen: bool) -> None:
+    pairs = random_pairs(40)
+    oracle = fitted(pairs if seen else random_pairs(40, seed=1))
+    actions = oracle(collate(pairs))
+    assert strings(oracle, actions) == [pair.target for pair in pairs]
+    steps = (actions == oracle.step).sum(1).tolist()
+    assert steps == [len(pair.source) - pair.tags - 1 for pair in pairs]
+
+
+def test_oracle_without_training_pairs() -> None:
+    pairs = random_pairs(10)
+    oracle = Oracle(LETTERS, SYMBOLS)
+    assert strings(oracle, oracle(collate(pairs))) == [pair.target for pair in pairs]
+
+
+def test_tags_and_padding_change_nothing() -> None:
+    pairs = random_pairs(20)
+    oracle = fitted(pairs)
+    alone = [oracle(collate([pair]))[0].tolist() for pair in pairs]
+    oracle = fitted(pairs)
+    together = oracle(widened(pairs, 5, seed=0)).tolist()
+    for row, expected in zip(together, alone, strict=True):
+        assert row == expected + [0] * (len(row) - len(expected))
+    bare = [Encoded([BEGIN, *p.source[1 + p.tags :]], 0, p.target) for p in pairs]
+    assert oracle(collate(bare)).tolist() == together
+
+
+def test_unknown_letters_are_aligned() -> None:
+    a, b, x, y = RESERVED, RESERVED + 1, RESERVED, RESERVED + 1
+    oracle = fitted([Encoded([BEGIN, a, b, END], 0, [x, y, END])] * 5)
+    actions = oracle(collate([Encoded([BEGIN, UNKNOWN, b, END], 0, [x, y, END])]))
+    assert actions.tolist() == [[oracle.step, x, oracle.step, y, oracle.step, END]]
+
+
+def test_alignment_is_learned_and_not_always_the_diagonal() -> None:
+    """The letter b is silent wherever it stands: only the data tells."""
+    a, b, x, z = RESERVED, RESERVED + 1, RESERVED, RESERVED + 2
+    c = RESERVED + 2
+    words = [([a, c], [x, z]), ([b, a, c], [x, z]), ([a, b, c], [x, z]), ([b, a], [x]), ([c], [z])]
+    pairs = [Encoded([BEGIN, *w, END], 0, [*t, END]) for w, t in words]
+    oracle = fitted(pairs)
+    step = oracle.step
+    assert oracle(collate([pairs[1]])).tolist() == [[step, step, x, step, z, step, END]]
+
+
+def test_fit_is_deterministic() -> None:
+    pairs = random_pairs(30)
+    assert torch.equal(fitted(pairs).table, fitted(pairs).table)
+
+
+def test_table_is_finite_and_kept_by_the_state_dict() -> None:
+    oracle = fitted(random_pairs(30))
+    assert oracle.table.isfinite().all()
+    other = Oracle(LETTERS, SYMBOLS)
+    assert not torch.equal(other.table, oracle.table)
+    other.load_state_dict(oracle.state_dict())
+    assert torch.equal(other.table, oracle.table)
+
+
+def test_a_loaded_table_replaces_what_is_remembered() -> None:
+    pairs = random_pairs(60)
+    before, after = Oracle(LETTERS, SYMBOLS), fitted(pairs)
+    batch = collate(pairs)
+    assert not torch.equal(before(batch), after(batch))
+    before.load_state_dict(after.state_dict())
+    assert torch.equal(before(batch), after(batch))
+
+
+def test_pairs_are_aligned_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs = random_pairs(20)
+    oracle = fitted(pairs)
+    fresh = copy.deepcopy(oracle)
+    fresh.load_state_dict(oracle.state_dict())
+    asked = []
+    align = module.aligner.align
+    monkeypatch.setattr(
+        module.aligner, "align", lambda table, new: asked.append(len(new)) or align(table, new)
+    )
+    first, second = fresh(collate(pairs + pairs)), fresh(collate(pairs))
+    known = oracle(collate(pairs))
+    distinct = len({(tuple(p.source[1 + p.tags :]), tuple(p.target)) for p in pairs})
+    assert asked == [distinct, 0, 0]
+    assert torch.equal(first[: len(pairs)], second)
+    assert torch.equal(second, known)
+
+
+def test_memory_of_alignments_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "CACHED_PAIRS", 10)
+    pairs = random_pairs(60)
+    oracle = fitted(pairs)
+    for start in range(0, 60, 5):
+        part = pairs[start : start + 5]
+        assert strings(oracle, oracle(collate(part))) == [pair.target for pair in part]
+        assert len(oracle._cache) <= 10 + 5
+
+
+def test_a_thread_that_forgets_does_not_disturb_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs = random_pairs(20)
+    oracle = fitted(pairs)
+    expected = oracle(collate(pairs))
+    align = module.aligner.align
+
+    def interrupted(table: torch.Tensor, new: list[tuple[list[int], list[int]]]) -> list[Path]:
+        """Align after another call, as of another thread, has found the memory full."""
+        monkeypatch.setattr(module.aligner, "align", align)
+        monkeypatch.setattr(module, "CACHED_PAIRS", 0)
+        oracle(collate(pairs[:3]))
+        return align(table, new)
+
+    monkeypatch.setattr(module.aligner, "align", interrupted)
+    assert torch.equal(oracle(collate(pairs)), expected)
+    assert module.CACHED_PAIRS == 0

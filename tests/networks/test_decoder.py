@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+import reference
+from conftest import random_pairs, tiny_model
+from hardalign.data.vocabulary import BEGIN, END
+from hardalign.networks.batch import collate
+from hardalign.networks.decoder import Decoder
+
+layers = pytest.mark.parametrize("layers", [1, 2])
+
+
+@layers
+def test_equals_the_reference(layers: int):
+    model = tiny_model(decoder_layers=layers)
+    pairs = random_pairs(6)
+    states = model.decoder(collate(pairs).target)
+    for row, pair in zip(states, pairs, strict=True):
+        expected = torch.stack(reference.decode(reference.parameters(model), pair.target))
+        torch.testing.assert_close(row[: len(pair.target)], expected, rtol=0, atol=1e-12)
+
+
+@layers
+def test_steps_equal_the_whole(layers: int):
+    decoder = tiny_model(decoder_layers=layers).decoder
+    target = torch.randint(END, 7, (4, 6), generator=torch.Generator().manual_seed(0))
+    hidden = decoder.begin(4)
+    previous = torch.full((4,), BEGIN)
+    whole = decoder(target)
+    for i in range(6):
+        state, hidden = decoder.step(previous, hidden)
+        torch.testing.assert_close(state, whole[:, i], rtol=0, atol=1e-12)
+        previous = target[:, i]
+
+
+@layers
+def test_rows_can_be_chosen_between_steps(layers: int):
+    decoder = tiny_model(decoder_layers=layers).decoder
+    _, hidden = decoder.step(torch.tensor([4, 5, 6]), decoder.begin(3))
+    together, _ = decoder.step(torch.tensor([3, 4, 5]), hidden)
+    chosen = torch.tensor([2, 0, 2])
+    apart, _ = decoder.step(torch.tensor([5, 3, 5]), hidden.select(chosen))
+    torch.testing.assert_close(apart, together[chosen], rtol=0, atol=1e-12)
+
+
+def test_a_state_knows_nothing_of_its_own_symbol_or_later_ones():
+    decoder = tiny_model().decoder
+    target = torch.tensor([[4, 5, 6, END]])
+    changed = torch.tensor([[4, 5, 4, 5]])
+    assert torch.equal(decoder(target)[:, :3], decoder(changed)[:, :3])
+    assert not torch.equal(decoder(target)[:, 3], decoder(changed)[:, 3])
+
+
+def test_dropout_is_on_embeddings_and_on_the_output():
+    torch.manual_seed(0)
+    decoder = Decoder(9, 6, 5, 1, dropout=0.5)
+    seen: list[torch.Tensor] = []
+    decoder.lstm.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
+    states = decoder(torch.randint(4, 9, (5, 6)))
+    for values in (*seen, states):
+        assert 0.2 < float((values == 0).float().mean()) < 0.8

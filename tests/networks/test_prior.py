@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import torch
+
+import reference
+from conftest import random_pair, random_pairs, tiny_model
+from hardalign.data.vocabulary import BEGIN, END
+from hardalign.networks import prior
+from hardalign.networks.batch import collate
+from hardalign.networks.transducer import Transducer
+
+PAIRS = [*random_pairs(12, longest=7, seed=1), random_pair(14, 13, tags=1)]
+
+
+def biased_model() -> Transducer:
+    """A model whose biases, zero at first, are far from it."""
+    model = tiny_model("hard-prior")
+    bias = model.get_parameter("head.attention.bias")
+    with torch.no_grad():
+        bias.copy_(3 * torch.randn(len(bias), generator=torch.Generator().manual_seed(0)))
+    return model
+
+
+def expected(model: Transducer) -> list[list[torch.Tensor]]:
+    p = reference.parameters(model)
+    return [reference.prior_distributions(p, q.source, q.tags, q.target) for q in PAIRS]
+
+
+def test_symbols_equal_the_reference():
+    model = biased_model()
+    found = model.symbol_log_likelihood(collate(PAIRS))
+    for row, pair, distributions in zip(found, PAIRS, expected(model), strict=True):
+        steps = zip(distributions, pair.target, strict=True)
+        wanted = torch.stack([distribution[n - END].log() for distribution, n in steps])
+        torch.testing.assert_close(row[: len(pair.target)], wanted, rtol=0, atol=1e-10)
+
+
+def test_steps_equal_the_reference():
+    model = biased_model()
+    wanted = expected(model)
+    batch = collate(PAIRS)
+    state, previous = model.begin(batch), torch.full((len(PAIRS),), BEGIN)
+    for i in range(batch.target.shape[1]):
+        step = model.step(state, previous)
+        for k, pair in enumerate(PAIRS):
+            if i < len(pair.target):
+                found = step.log_probs[k].exp()
+                torch.testing.assert_close(found, wanted[k][i], rtol=0, atol=1e-10)
+        state, previous = step.state, batch.target[:, i]
+
+
+def test_without_biases_it_is_hard():
+    model, hard = tiny_model("hard-prior"), tiny_model("hard")  # as they are when training begins
+    bias = "head.attention.bias"
+    hard.load_state_dict({k: v for k, v in model.state_dict().items() if k != bias})
+    batch = collate(PAIRS)
+    torch.testing.assert_close(model.log_likelihood(batch), hard.log_likelihood(batch))
+    biased = biased_model().log_likelihood(batch)
+    assert (biased - hard.log_likelihood(batch)).abs().min() > 1e-3
+
+
+def test_tags_do_not_shift_the_letters():
+    model = biased_model()
+    plain, tagged = random_pair(4, 3), random_pair(4, 3, tags=2)
+    batch = collate([plain, tagged])
+    ahead = model.begin(batch).memory.ahead
+    assert ahead[0, 1:5].tolist() == ahead[1, 3:7].tolist() == [0, 1, 2, 3]
+
+
+def test_far_is_far():
+    model = biased_model()
+    bias = model.get_parameter("head.attention.bias")
+    pair = random_pair(30, 0)
+    model.log_likelihood(collate([pair])).sum().backward()
+    assert len(bias) == 2 * prior.REACH + 1
+    gradient = bias.grad
+    assert gradient is not None
+    assert gradient[prior.REACH - 1 :].all()  # from begin, one behind, to all letters far ahead
+    assert not gradient[: prior.REACH - 1].any()

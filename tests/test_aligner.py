@@ -1,0 +1,208 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import pairwise
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from hardalign import aligner
+from hardalign.aligner import Pair, Path, align, fit, log_likelihood
+
+S, T = 3, 4  # alphabet sizes of the random tests
+source_strings = st.lists(st.integers(0, S - 1), max_size=4)
+target_strings = st.lists(st.integers(0, T - 1), max_size=4)
+corpora = st.lists(st.tuples(source_strings, target_strings), min_size=1, max_size=6)
+seeds = st.integers(0, 1000)
+
+
+def random_table(seed: int) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    table = torch.randn(S + 1, T + 1, dtype=torch.float64, generator=generator)
+    table[0, 0] = -math.inf
+    return table.flatten().log_softmax(0).view(S + 1, T + 1)
+
+
+def paths(j: int, i: int) -> Iterator[Path]:
+    """Every path of a source of length j and a target of length i."""
+    if j == i == 0:
+        yield []
+    if j and i:
+        yield from ([*path, (j - 1, i - 1)] for path in paths(j - 1, i - 1))
+    if j:
+        yield from ([*path, (j - 1, None)] for path in paths(j - 1, i))
+    if i:
+        yield from ([*path, (None, i - 1)] for path in paths(j, i - 1))
+
+
+def operations(pair: Pair, path: Path) -> list[tuple[int, int]]:
+    """The table cells that a path uses."""
+    x, y = pair
+    return [(0 if j is None else x[j] + 1, 0 if i is None else y[i] + 1) for j, i in path]
+
+
+def score(table: Tensor, pair: Pair, path: Path) -> float:
+    return math.fsum(table[cell].item() for cell in operations(pair, path))
+
+
+def enumerate_pair(table: Tensor, pair: Pair) -> list[tuple[Path, float]]:
+    return [(p, score(table, pair, p)) for p in paths(len(pair[0]), len(pair[1]))]
+
+
+def brute_log_likelihood(table: Tensor, pair: Pair) -> float:
+    return math.log(math.fsum(math.exp(s) for _, s in enumerate_pair(table, pair)))
+
+
+def brute_em_step(table: Tensor, pairs: list[Pair], smoothing: float) -> Tensor:
+    weights = torch.full_like(table, smoothing)
+    for pair in pairs:
+        total = brute_log_likelihood(table, pair)
+        for path, value in enumerate_pair(table, pair):
+            for cell in operations(pair, path):
+                weights[cell] += math.exp(value - total)
+    weights[0, 0] = 0
+    return (weights / weights.sum()).log()
+
+
+@settings(deadline=None)
+@given(seeds, corpora)
+def test_log_likelihood_sums_over_all_paths(seed: int, pairs: list[Pair]) -> None:
+    table = random_table(seed)
+    expected = [brute_log_likelihood(table, pair) for pair in pairs]
+    assert log_likelihood(table, pairs) == pytest.approx(expected, rel=0, abs=1e-10)
+
+
+@settings(deadline=None)
+@given(seeds, corpora)
+def test_align_finds_the_best_of_all_paths(seed: int, pairs: list[Pair]) -> None:
+    table = random_table(seed)
+    for pair, path in zip(pairs, align(table, pairs), strict=True):
+        assert path in list(paths(len(pair[0]), len(pair[1])))
+        best = max(value for _, value in enumerate_pair(table, pair))
+        assert score(table, pair, path) == pytest.approx(best, rel=0, abs=1e-7)
+
+
+@settings(deadline=None, max_examples=25)
+@given(corpora, st.integers(0, 2))
+def test_an_em_step_counts_over_all_paths(pairs: list[Pair], done: int) -> None:
+    before = fit(pairs, S, T, iterations=done, smoothing=0.3)
+    after = fit(pairs, S, T, iterations=done + 1, smoothing=0.3)
+    torch.testing.assert_close(after, brute_em_step(before, pairs, 0.3), rtol=0, atol=1e-10)
+
+
+@settings(deadline=None, max_examples=25)
+@given(corpora)
+def test_em_never_lowers_its_objective(pairs: list[Pair]) -> None:
+    """What EM climbs is the likelihood times the prior that the pseudo-counts amount to."""
+    smoothing = 0.1
+
+    def objective(table: Tensor) -> float:
+        prior = table.flatten()[1:].sum().item()
+        return sum(log_likelihood(table, pairs)) + smoothing * prior
+
+    values = [objective(fit(pairs, S, T, iterations=n, smoothing=smoothing)) for n in range(1, 6)]
+    assert all(a <= b + 1e-9 for a, b in pairwise(values))
+
+
+@settings(deadline=None)
+@given(seeds, corpora)
+def test_a_pair_does_not_depend_on_its_batch_mates(seed: int, pairs: list[Pair]) -> None:
+    table = random_table(seed)
+    longer: Pair = ([0, 1, 2] * 4, [3, 2, 1, 0] * 4)
+    alone = [align(table, [pair])[0] for pair in pairs]
+    assert align(table, [longer, *pairs])[1:] == alone
+    values = [log_likelihood(table, [pair])[0] for pair in pairs]
+    together = log_likelihood(table, [longer, *pairs])[1:]
+    assert together == pytest.approx(values, rel=0, abs=1e-12)
+
+
+def test_batches_of_any_size_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = torch.Generator().manual_seed(0)
+
+    def string(alphabet: int) -> list[int]:
+        length = int(torch.randint(0, 9, (), generator=generator))
+        return torch.randint(0, alphabet, (length,), generator=generator).tolist()
+
+    pairs: list[Pair] = [(string(S), string(T)) for _ in range(50)]
+    table, whole = fit(pairs, S, T), align(random_table(1), pairs)
+    monkeypatch.setattr(aligner, "_BATCH_CELLS", 150)
+    batches = list(aligner._batches(table, pairs))
+    assert len(batches) > 10
+    for batch in batches:
+        (size, rows), columns = batch.source.shape, batch.target.shape[1]
+        assert size * (rows + 1) * (columns + 1) <= 150
+    assert sorted(k for batch in batches for k in batch.places) == list(range(50))
+    torch.testing.assert_close(fit(pairs, S, T), table, rtol=0, atol=1e-12)
+    assert align(random_table(1), pairs) == whole
+
+
+def test_identity_aligns_on_the_diagonal() -> None:
+    words = [[0, 1, 2], [2, 0], [1, 1, 0, 2], [0, 0, 0], [2]]
+    pairs: list[Pair] = [(word, word) for word in words]
+    expected = [[(k, k) for k in range(len(word))] for word in words]
+    assert align(fit(pairs, 3, 3), pairs) == expected
+    # One symbol only: gaps are as many as the pairs, and nothing else tells them apart.
+    assert align(fit([([0] * 5, [0] * 5)], 1, 1), [([0] * 3, [0] * 3)]) == [expected[3]]
+
+
+def test_ties_pair_symbols_as_early_as_possible() -> None:
+    table = fit([([0, 1], [0, 1]), ([0, 1, 1], [0, 1]), ([0, 1], [0, 1, 1])], 2, 2)
+    assert align(table, [([1] * 7, [1])]) == [[(0, 0), *((j, None) for j in range(1, 7))]]
+    assert align(table, [([1], [1] * 7)]) == [[(0, 0), *((None, i) for i in range(1, 7))]]
+
+
+def test_deletions_come_before_insertions() -> None:
+    table = torch.tensor([[-math.inf, -1.0], [-1.0, -9.0]])
+    assert align(table, [([0, 0], [0])]) == [[(0, None), (1, None), (None, 0)]]
+
+
+def test_fit_is_deterministic() -> None:
+    pairs: list[Pair] = [([0, 1, 2, 1], [1, 3]), ([2, 2], [0, 1, 2]), ([], [1])]
+    assert torch.equal(fit(pairs, S, T), fit(pairs, S, T))
+
+
+def test_unknown_symbols_can_be_aligned() -> None:
+    table = fit([([0, 1], [0, 1]), ([1, 0, 1], [1, 0, 1])], 3, 3)  # id 2 never occurs
+    assert table.flatten()[1:].isfinite().all()
+    assert align(table, [([0, 2, 1], [0, 2, 1])]) == [[(0, 0), (1, 1), (2, 2)]]
+
+
+def test_empty_strings_and_no_pairs() -> None:
+    table = fit([([], []), ([0], []), ([], [1, 0])], S, T)
+    assert align(table, [([], []), ([0, 1], [])]) == [[], [(0, None), (1, None)]]
+    assert align(table, [([], [2])]) == [[(None, 0)]]
+    assert log_likelihood(table, [([], [])]) == [0.0]
+    assert align(table, []) == log_likelihood(table, []) == []
+    assert fit([], S, T).exp().sum().item() == pytest.approx(1)
+    assert fit([([], [])], 0, 0).shape == (1, 1)
+
+
+def test_a_stored_table_works_in_any_precision_and_without_gradients() -> None:
+    pairs: list[Pair] = [([0, 1, 2], [1, 2, 3]), ([2, 1], [3, 2])]
+    with torch.no_grad():
+        table = fit(pairs, S, T)
+    stored = table.float().requires_grad_()
+    assert (
+        align(stored, pairs) == align(table, pairs) == [[(0, 0), (1, 1), (2, 2)], [(0, 0), (1, 1)]]
+    )
+
+
+def test_long_strings_stay_finite() -> None:
+    pairs: list[Pair] = [([0, 1, 2] * 100, [0, 1, 2, 3] * 75)]
+    table = fit(pairs, S, T, iterations=3)
+    assert table.flatten()[1:].isfinite().all()
+    assert math.isfinite(log_likelihood(table, pairs)[0])
+    assert {j for j, _ in align(table, pairs)[0]} >= set(range(300))
+
+
+def test_misuse_is_an_error() -> None:
+    with pytest.raises(ValueError, match="ids must be from 0 to 2"):
+        fit([([3], [0])], S, T)
+    with pytest.raises(ValueError, match="ids must be from 0 to 3"):
+        align(random_table(0), [([0], [-1])])
+    with pytest.raises(ValueError, match="smoothing must be above 0"):
+        fit([], S, T, smoothing=0)

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import hardalign
+from hardalign.config import ModelConfig
+from hardalign.corpora.load import load_corpus
+from hardalign.training.loop import Silent
+
+TINY = ModelConfig(embedding=4, encoder=6, decoder=5)
+ROWS = [("cat", "K AE T"), ("cot", "K AA T"), ("tact", "T AE K T")]
+
+
+def train(train=ROWS, dev=ROWS, **options):
+    options = {"format": "lexicon", "size": TINY, "epochs": 1, "device": "cpu"} | options
+    return hardalign.train(train, dev, **options)
+
+
+def test_rows_become_a_predictor_that_its_folder_holds_too(tmp_path):
+    predictor = train(out=tmp_path / "model")
+    again = hardalign.load(tmp_path / "model")
+    assert set(predictor.description.vocabulary.target.letters) == {"K", "AE", "AA", "T"}
+    assert predictor("cat").log_prob == again("cat").log_prob
+    assert again.description.data["train"]["examples"] == 3
+    assert again.description.data["train"]["file"] == "memory"
+
+
+def test_a_file_and_its_rows_train_the_same_model(tmp_path):
+    file = tmp_path / "rows.tsv"
+    file.write_text("".join(f"{word}\t{phones}\n" for word, phones in ROWS), encoding="utf-8")
+    one, other = train(file, str(file), out=tmp_path / "1"), train(out=tmp_path / "2")
+    assert one.log_prob("cat", "K AE T") == other.log_prob("cat", "K AE T")
+
+
+def test_a_corpus_is_data_as_it_is(tmp_path):
+    corpus = load_corpus("toy:copy", size=30)
+    predictor = train(corpus.train, corpus.dev, format=corpus.format, out=tmp_path / "m")
+    assert predictor.description.data["dev"]["examples"] == len(corpus.dev)
+
+
+def test_sizes_of_ones_own_take_the_system_that_is_asked_for(tmp_path):
+    predictor = train(system="soft", size=replace(TINY, system="hard"), out=tmp_path / "m")
+    assert predictor.description.model == replace(TINY, system="soft")
+
+
+def test_large_models_are_clipped(tmp_path):
+    assert train(size="large", epochs=0, out=tmp_path / "m").description.training.clip == 5.0
+
+
+def test_training_goes_on_where_it_stopped(tmp_path):
+    rows = []
+
+    class Reporter(Silent):
+        def epoch(self, row):
+            rows.append(row["epoch"])
+
+    train(out=tmp_path / "m", reporter=Reporter())
+    train(out=tmp_path / "m", epochs=3, resume=True, reporter=Reporter())
+    assert rows == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"system": "hrad"}, "no system is called 'hrad'"),
+        ({"size": "medium"}, "no size is called 'medium'"),
+        ({"format": "csv"}, "no format is called 'csv'"),
+        ({"train": []}, "there are no train rows"),
+        ({"train": [("cat", "K AE T"), ("cot",)]}, "train rows, line 2: expected 2 TAB"),
+        ({"dev": [("cat", "")]}, "dev rows, line 1, column 2: the target is empty"),
+        ({"dev": [("ЯЖ", "K AE T")]}, "most source symbols never occur in the training data"),
+    ],
+)
+def test_what_is_wrong_is_said_before_anything_is_written(tmp_path, options, message):
+    with pytest.raises(hardalign.HardalignError, match=message):
+        train(out=tmp_path / "m", **options)
+    assert not (tmp_path / "m").exists()
+
+
+def test_a_folder_that_is_taken_is_not_touched(tmp_path):
+    train(out=tmp_path / "m")
+    with pytest.raises(hardalign.HardalignError, match="is not empty"):
+        train(out=tmp_path / "m")

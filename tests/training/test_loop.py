@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hardalign.config import ModelConfig, TrainingConfig
+from hardalign.corpora.load import load_corpus
+from hardalign.data.example import Example
+from hardalign.data.vocabulary import Vocabulary
+from hardalign.errors import HardalignError
+from hardalign.training.loop import Development, Job, Machine, Silent, train
+from hardalign.training.storage import Description, claim_folder
+
+TOY = load_corpus("toy:copy", size=80)
+SMALL = ModelConfig(embedding=8, encoder=8, decoder=8, dropout=0.0)
+
+
+def job(folder: Path, sizes: ModelConfig = SMALL, **training: Any) -> Job:
+    settings = TrainingConfig(**{"epochs": 2, "batch_size": 7, **training})
+    description = Description(sizes, settings, TOY.format, Vocabulary.of(TOY.train), {})
+    claim_folder(folder, description)
+    return Job.of(folder, description, TOY.train, TOY.dev)
+
+
+def run(folder: Path, devices: int = 1, **options: Any) -> list[dict[str, Any]]:
+    machine = Machine("cpu", devices)
+    return train(job(folder, **options), machine, Silent()).history
+
+
+def test_loss_falls(tmp_path: Path) -> None:
+    losses = [row["loss"] for row in run(tmp_path, epochs=5, learning_rate=0.01)]
+    assert losses[-1] < 0.9 * losses[0]
+
+
+def test_the_seed_decides(tmp_path: Path) -> None:
+    dropping = replace(SMALL, dropout=0.3)
+    first, again, other = (
+        [row["loss"] for row in run(tmp_path / str(k), sizes=dropping, seed=seed)]
+        for k, seed in enumerate((0, 0, 1))
+    )
+    assert first == again
+    assert first != other
+
+
+def test_training_ends_when_the_rate_is_small(tmp_path: Path) -> None:
+    # At this rate nothing improves: every epoch but the first halves it.
+    history = run(tmp_path, epochs=50, learning_rate=3.0, min_learning_rate=1.0)
+    rates = [row["learning_rate"] for row in history]
+    assert rates[-1] / 2 < 1.0 <= rates[-1]
+    assert len(history) < 50
+
+
+def test_two_processes_do_what_one_does(tmp_path: Path) -> None:
+    """The same global batches, so the same losses; 7 does not divide by 2, and 67 not by 7."""
+    one, two = (run(tmp_path / str(devices), devices) for devices in (1, 2))
+    for row, other in zip(one, two, strict=True):
+        for figure in ("loss", "dev_log_likelihood", "dev_acc"):
+            assert other[figure] == pytest.approx(row[figure], rel=1e-5)
+
+
+def test_clipping_changes_the_run(tmp_path: Path) -> None:
+    free, clipped = (
+        [row["loss"] for row in run(tmp_path / str(clip), clip=clip)] for clip in (None, 1e-3)
+    )
+    assert free != clipped
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_divergence_is_reported(devices: int, tmp_path: Path) -> None:
+    with pytest.raises(HardalignError, match=r"diverged in epoch .*--learning-rate"):
+        run(tmp_path, devices, learning_rate=1e30)
+
+
+@pytest.mark.parametrize("machine", [Machine("cuda"), Machine("cpu", 0)])
+def test_machines_that_are_not_there(machine: Machine, tmp_path: Path) -> None:
+    with pytest.raises(HardalignError, match=r"cannot train on|at least 1"):
+        train(job(tmp_path), machine, Silent())
+
+
+def test_precision(tmp_path: Path) -> None:
+    machine = Machine("cpu", precision="64-true")
+    double = train(job(tmp_path / "64"), machine, Silent()).history[-1]["loss"]
+    single = run(tmp_path / "32")[-1]["loss"]
+    assert double == pytest.approx(single, rel=1e-4)
+    assert double != single
+    with pytest.raises(HardalignError, match="needs a GPU"):
+        train(job(tmp_path / "16"), Machine("cpu", precision="bf16-mixed"), Silent())
+
+
+def test_development_set() -> None:
+    vocabulary = Vocabulary.of([Example(("a",), (("x", "y"),))])
+    examples = [
+        Example(("a",), (("x",),)),
+        Example(("a",), (("y",), ("x", "z"))),
+        Example(("b",), (("y",),)),
+    ]
+    development = Development.of(examples, vocabulary)
+    assert len(development.pairs) == 3
+    assert development.unspellable == 1
+    assert development.references == [(("x",), ("y",), ("x", "z")), (("y",),)]
+    assert len(development.sources) == 2
