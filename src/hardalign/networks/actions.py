@@ -96,7 +96,7 @@ class Oracle(nn.Module):
         # Other threads may forget everything meanwhile: what they leave behind stays whole.
         cache = self._cache
         new = [key for key in dict.fromkeys(keys) if key not in cache]
-        paths = aligner.align(self.table, [_aligned(key) for key in new])
+        paths = aligner.align(self.table.cpu().numpy(), [_aligned(key) for key in new])
         for key, path in zip(new, paths, strict=True):
             cache[key] = oracle_actions(path, key[1], self.step)
         return [cache[key] for key in keys]
@@ -113,11 +113,11 @@ def _aligned(key: Key) -> aligner.Pair:
     return x, y
 
 
-def _stored(table: Tensor) -> Tensor:
+def _stored(table: aligner.Floats) -> Tensor:
     """A table for a buffer: in the precision every device has, its one infinity left out."""
-    table = table.to(torch.float32)
-    table[0, 0] = 0.0  # never read
-    return table
+    stored = torch.from_numpy(table).to(torch.float32)
+    stored[0, 0] = 0.0  # never read
+    return stored
 
 
 def _forget(oracle: nn.Module, _: Any) -> None:
