@@ -18,7 +18,7 @@ from hardalign.networks.monotonic import MonotonicTransducer
 from hardalign.networks.pointer import PointerDecoder, TagFeatures
 from hardalign.networks.prior import PriorAttention, PriorTransducer
 from hardalign.networks.sampled import SampledPaths, SampledPositions
-from hardalign.networks.sizes import full_joint, merged_joint, pointer_decoder
+from hardalign.sizes import full_joint, merged_joint, pointer_decoder
 from hardalign.networks.soft import SoftHead
 from hardalign.networks.transducer import Transducer
 from hardalign.networks.unfed import UnfedTransducer
