@@ -67,7 +67,8 @@ class System:
     @property
     def score(self) -> ScoreKind:
         """What its log-likelihood is: of the string, of the string under the rule by which this
-        system decodes, or of one path that spells the string (a lower bound)."""
+        system decodes, or of one path that spells the string (a lower bound).
+        """
         if self.head == "pointer":
             return "best path"
         return "decoding rule" if self.feedback else "exact"
@@ -86,8 +87,8 @@ class System:
 
     @property
     def exportable(self) -> bool:
-        """Whether ``hardalign export`` can write it: one step must need nothing of the last."""
-        return self.attention == "content" and self.feeding is None
+        """Whether ``hardalign export`` can write it."""
+        return self.feeding is None
 
     def _parts(self) -> str:
         feeding = f"{self.feeding} feeding" if self.feeding else "no feeding"

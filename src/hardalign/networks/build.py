@@ -19,10 +19,10 @@ from hardalign.networks.monotonic import MonotonicTransducer
 from hardalign.networks.objectives import Particles, SampledPaths, SampledPositions
 from hardalign.networks.pointer import PointerDecoder, TagFeatures
 from hardalign.networks.prior import PriorAttention
-from hardalign.networks.sizes import full_joint, merged_joint, pointer_decoder
 from hardalign.networks.soft import SoftHead
 from hardalign.networks.transducer import Transducer
 from hardalign.networks.unfed import Head, Likelihood, Objective, UnfedTransducer
+from hardalign.sizes import full_joint, merged_joint, pointer_decoder
 from hardalign.systems import System, find_system
 
 Sizes = tuple[int, int, int, int]
