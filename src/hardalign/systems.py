@@ -44,9 +44,14 @@ class System:
     by a wider LSTM, by the encoder state that is pointed at, or not at all."""
     training: Literal["exact", "reinforce", "oracle"] = "exact"
     """By likelihood, on sampled alignments, or on the best alignments of a character aligner."""
-    moves: Literal["free", "prior", "chain", "monotone chain"] = "free"
+    attention: Literal["content", "prior", "chain", "monotone chain"] = "content"
     """What says where to look besides what is there to see: nothing, how far along source and
     target are, or where the last symbol came from; and there, whether one may go back."""
+
+    @property
+    def exportable(self) -> bool:
+        """Whether it can be exported to ONNX."""
+        return self.feeding is None
 
 
 SYSTEMS = {
@@ -101,19 +106,19 @@ SYSTEMS = {
     "hard-prior": System(
         paper="–",
         head="hard",
-        moves="prior",
+        attention="prior",
         summary="hard with a position prior, as IBM Model 2 has one",
     ),
     "hard-hmm": System(
         paper="–",
         head="hard",
-        moves="chain",
+        attention="chain",
         summary="hard whose alignments are a first-order chain, as in an HMM aligner",
     ),
     "hard-monotonic": System(
         paper="–",
         head="hard",
-        moves="monotone chain",
+        attention="monotone chain",
         summary="hard-hmm that never goes back, all its alignments summed over",
     ),
 }

@@ -27,8 +27,8 @@ from hardalign.systems import System, find_system
 Parts = tuple[type[Attention], type[HardHead] | type[SoftHead], type[UnfedTransducer]]
 
 UNFED: dict[tuple[str, str], Parts] = {
-    ("hard", "free"): (Attention, HardHead, UnfedTransducer),
-    ("soft", "free"): (Attention, SoftHead, UnfedTransducer),
+    ("hard", "content"): (Attention, HardHead, UnfedTransducer),
+    ("soft", "content"): (Attention, SoftHead, UnfedTransducer),
     ("hard", "prior"): (PriorAttention, HardHead, PriorTransducer),
     ("hard", "chain"): (ChainAttention, ChainHead, ChainTransducer),
     ("hard", "monotone chain"): (MonotoneAttention, ChainHead, ChainTransducer),
@@ -56,7 +56,7 @@ def _unfed(system: System, config: ModelConfig, vocabulary: Vocabulary) -> Trans
     decoder = Decoder(
         symbols, config.embedding, config.decoder, config.decoder_layers, config.dropout
     )
-    attention, head, transducer = UNFED[system.head, system.moves]
+    attention, head, transducer = UNFED[system.head, system.attention]
     seeing = attention(2 * config.encoder, config.decoder, full_joint(config), symbols)
     objective = SampledPositions(config.samples) if system.training == "reinforce" else None
     return transducer(encoder, decoder, head(seeing), objective)
