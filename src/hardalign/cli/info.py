@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated
 
 import tyro
 
 from hardalign.bundled import BUNDLED, model_folder
+from hardalign.cli.options import OptionalModel
 from hardalign.systems import SYSTEMS, find_system
 
 
 def info(
-    model: Annotated[
-        str | None, tyro.conf.Positional, tyro.conf.arg(metavar="MODEL", help_behavior_hint="")
-    ] = None,
+    model: tyro.conf.Positional[OptionalModel] = None,
 ) -> None:
     """Describe a trained model, or list the systems and the models that come with hardalign.
 
