@@ -68,7 +68,9 @@ class _Arithmetic:
     shortcut: bool
 
     @classmethod
-    def of(cls, query: Tensor, key: Tensor, weight: Tensor, bias: Tensor, cells: int) -> _Arithmetic:
+    def of(
+        cls, query: Tensor, key: Tensor, weight: Tensor, bias: Tensor, cells: int
+    ) -> _Arithmetic:
         """Prepares the halves for some number of cells."""
         # Half the largest exponent: neither factor overflows. Larger halves (saturated weights)
         # might cancel, so that clamping them would change tanh of their sum: no shortcut then.

@@ -39,7 +39,9 @@ def leave_one_out(rewards: Tensor) -> Tensor:
 
     The other draws are independent of this one, so what is subtracted never depends on it.
     """
-    return (rewards - rewards.mean(-1, keepdim=True)) * (rewards.shape[-1] / (rewards.shape[-1] - 1))
+    return (rewards - rewards.mean(-1, keepdim=True)) * (
+        rewards.shape[-1] / (rewards.shape[-1] - 1)
+    )
 
 
 def reward_to_go(rewards: Tensor) -> Tensor:
