@@ -38,7 +38,7 @@ def read_examples(
 ) -> Iterator[Example]:
     """Gives the examples of a file one by one, in constant memory.
 
-    Nothing is opened before the first example is asked for, so that is when errors come.
+    The file is opened when the first example is taken, so that is when errors come.
 
     Args:
         file: The file, plain or gzip; ``-`` is standard input.
