@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
 
 
-@dataclass(frozen=True)
-class Limits:
-    """The limits of a server. A request beyond one of them is told which."""
+class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The limits of a server; a request beyond one of them is told which.
 
-    body: int = 1 << 20
-    """Bytes of a request's body."""
-    words: int = 500
-    """Words of a request."""
-    aligned: int = 20
-    """Words of a request that asks for alignments, whose size is length squared."""
-    symbols: int = 100
-    """Symbols of a word, its tags included."""
-    beam: int = 20
-    """Width of a beam, and so also strings for one word."""
-    seconds: float = 10.0
-    """From a request's head to its answer."""
-    waiting: int = 20_000
-    """Words of all requests that have not been answered yet."""
+    Work is counted in source symbols (of each word two more, its begin and end) times the width of
+    the beam, twice with alignments. A core that is shared with others does 2,000 of that in a
+    second, a free one ten times as many: a request within the limits is far from the deadline, and
+    what may wait is done before it.
+    """
+
+    body: Annotated[int, Meta(description="Bytes of a request's body")] = 1 << 20
+    words: Annotated[int, Meta(description="Words of a request")] = 500
+    symbols: Annotated[int, Meta(description="Symbols of a word, its tags included")] = 100
+    beam: Annotated[int, Meta(description="Width of a beam, and strings for one word")] = 20
+    work: Annotated[
+        int,
+        Meta(
+            description="Work of a request: symbols of all its words, each word two more, times the"
+            " width of the beam; twice that with alignments"
+        ),
+    ] = 12_000
+    waiting: Annotated[int, Meta(description="Work of all requests that wait")] = 48_000
+    seconds: Annotated[float, Meta(description="From a request's head to its answer")] = 30.0
