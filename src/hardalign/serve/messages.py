@@ -32,9 +32,7 @@ class Request(Message):
             examples=[["action", "knight"]],
         ),
     ]
-    model: Annotated[
-        str | None, Meta(description="The name of a model; if not given, the first one")
-    ] = None
+    model: Annotated[str | None, Meta(description="Which model; if not given, the first")] = None
     nbest: Annotated[
         Width | None, Meta(description="How many strings for each word; if not given, one")
     ] = None
@@ -43,7 +41,8 @@ class Request(Message):
         Meta(description="Width of the beam; if not given, 1 (greedy), with nbest at least 5"),
     ] = None
     alignments: Annotated[
-        bool, Meta(description="Add to each prediction where its symbols came from")
+        bool,
+        Meta(description="Add to each prediction where its symbols came from; if not given, no"),
     ] = False
 
 
@@ -89,7 +88,9 @@ class PredictionAnswer(Message):
     symbols: tuple[str, ...]
     log_prob: Annotated[float, Meta(description="Natural logarithm of its probability")]
     finished: Annotated[bool, Meta(description="False where the length limit cut it off")]
-    alignment: AlignmentAnswer | UnsetType = UNSET
+    alignment: Annotated[
+        AlignmentAnswer | UnsetType, Meta(description="If alignments were asked for")
+    ] = UNSET
 
 
 class WordAnswer(Message):
