@@ -46,21 +46,21 @@ def test_many_at_once_get_their_own_answers(client: httpx.Client) -> None:
         assert list(threads.map(ask, words)) == [one.text for one in MODELS["hard"](words)]
 
 
-def test_the_page_needs_nothing_from_elsewhere(client: httpx.Client) -> None:
-    page = client.get("/")
-    assert page.headers["content-type"].startswith("text/html")
-    linked = set(re.findall(r'(?:src|href)="([^"#]+)"', page.text))
-    scripts = [path for path in PAGE.iterdir() if path.suffix == ".js"]
-    for script in scripts:
+def test_the_pages_need_nothing_from_elsewhere(client: httpx.Client) -> None:
+    linked = set()
+    for path in ("/", "/docs"):
+        page = client.get(path)
+        assert page.headers["content-type"].startswith("text/html")
+        linked |= set(re.findall(r'(?:src|href)="([^"#]+)"', page.text))
+        assert not re.search(r"<style|<script>|\son\w+=|\sstyle=", page.text)  # nothing inline
+    for script in (path for path in PAGE.iterdir() if path.suffix == ".js"):
         linked |= {f"page/{name}" for name in re.findall(r'from "\./([^"]+)"', script.read_text())}
-    assert linked == {f"page/{path.name}" for path in PAGE.iterdir() if path.suffix != ".html"} | {
-        "openapi.json"
-    }
+    files = {f"page/{path.name}" for path in PAGE.iterdir() if path.suffix != ".html"}
+    assert linked == files | {"./", "docs", "openapi.json"}
     for path in linked:
         assert client.get(f"/{path}").status_code == 200
     everything = "".join(path.read_text() for path in PAGE.iterdir())
     assert set(re.findall(r"https?://[^\"' )]+", everything)) == {"http://www.w3.org/2000/svg"}
-    assert not re.search(r"<style|<script>|\son\w+=|\sstyle=", page.text)  # nothing inline
 
 
 def test_files_are_checked_for_changes(client: httpx.Client) -> None:

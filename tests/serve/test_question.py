@@ -31,7 +31,7 @@ def test_everything_said() -> None:
     said = {"model": "tagged", "words": ["ab\tN"], "nbest": 2, "beam": 6, "alignments": True}
     question = read(said)
     assert question.group == ("tagged", Search(beam=6, nbest=2), True)
-    assert question.work == [(2 + 1 + 2) * 6 * 2]
+    assert question.work == [(2 + 1 + 2) * (2 + 1 + 27) // 25 * 6 * 2]
     assert question.words[0].tags == ("N",)
     assert question.alignments
 
@@ -45,8 +45,8 @@ WRONG: list[tuple[Any, int, str]] = [
     ({"words": ["a"] * 4}, 413, "4 words; the limit of a request is 3"),
     ({"words": ["a", "abcabc"]}, 413, r"words\[1\] has 6 symbols; the limit is 5"),
     ({"words": ["abcd\tN;V"], "model": "tagged"}, 413, "6 symbols; the limit is 5"),
-    ({"words": ["abc"] * 3, "beam": 6, "alignments": True}, 413, "alignments are 180, .* is 100;"),
-    ({"words": ["abcd"] * 3, "beam": 6}, 413, "symbols times beam are 108, the limit is 100"),
+    ({"words": ["abc"] * 3, "beam": 6, "alignments": True}, 413, "is 216, the limit 100;"),
+    ({"words": ["abcd"] * 3, "beam": 6}, 413, "is 126, the limit 100"),
     ({"words": ["a\tb\tc"], "model": "tagged"}, 422, r"words\[0\]"),
     ({"words": ["a"], "model": "x"}, 404, "there are hard, soft, tagged"),
     ({"words": ["a"], "model": 1}, 422, "model: expected str"),
@@ -110,3 +110,17 @@ def test_any_json_is_read_or_refused(content: Any) -> None:
         assert sum(question.work) <= LIMITS.work
         msgspec.json.encode([word.text for word in question.words])
     assert status in (200, 404, 413, 422)
+
+
+def test_any_one_word_within_the_limits_is_answered() -> None:
+    limits = Limits()
+    body = {"words": ["a" * limits.symbols], "nbest": limits.beam, "alignments": True}
+    question = read_question(json.dumps(body).encode(), MODELS, limits)
+    assert sum(question.work) <= limits.work <= limits.waiting
+
+
+def test_what_could_not_be_answered_in_time_is_refused_at_once() -> None:
+    body = json.dumps({"words": ["abcde" * 10] * 500}).encode()
+    with pytest.raises(HTTPException, match="several requests") as refused:
+        read_question(body, MODELS, Limits())
+    assert refused.value.status_code == 413

@@ -72,7 +72,7 @@ class Batcher:
         if self.waiting + sum(question.work) > self._most:
             raise HTTPException(
                 503,
-                f"too busy: more than {self._most} symbols times beam would wait; try again later",
+                f"too busy: more work than {self._most} would wait; try again later",
                 {"Retry-After": "1"},
             )
         if not question.words:

@@ -67,10 +67,10 @@ def _refusals(limits: Limits) -> dict[str, str]:
         "403": "The request comes from a page of another site",
         "404": "No model has that name",
         "413": f"Too much: a body of more than {limits.body} bytes, more than {limits.words} "
-        f"words, a word of more than {limits.symbols} symbols, or more than {limits.work} symbols "
-        "times the width of the beam (each word counts two more, and alignments double it)",
+        f"words, a word of more than {limits.symbols} symbols, or more work than {limits.work} "
+        "(symbols times the width of the beam; see Limits)",
         "415": "The content type is not application/json",
         "422": "Something in the body is wrong, such as a word without symbols",
-        "503": f"Too busy: requests with more than {limits.waiting} symbols times beam wait, or "
+        "503": f"Too busy: more work than {limits.waiting} would wait, or "
         f"there was no answer within {limits.seconds:g} seconds; try again later",
     }

@@ -15,11 +15,8 @@ from hardalign.data.example import Example
 from hardalign.decoding import Search
 from hardalign.errors import HardalignError
 from hardalign.predictor import Predictor
-from hardalign.serve.limits import Limits
+from hardalign.serve.limits import Limits, work_of
 from hardalign.serve.messages import Request
-
-ALIGNED = 2
-"""How much more work a word is with alignments."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +36,8 @@ class Question:
     @cached_property
     def work(self) -> list[int]:
         """The work of each word, as ``Limits`` counts it."""
-        factor = self.search.width * (ALIGNED if self.alignments else 1)
-        return [factor * (_size(word) + 2) for word in self.words]
+        width = self.search.width
+        return [work_of(_size(word), width, self.alignments) for word in self.words]
 
 
 def read_question(body: bytes, models: Mapping[str, Predictor], limits: Limits) -> Question:
@@ -69,8 +66,8 @@ def read_question(body: bytes, models: Mapping[str, Predictor], limits: Limits) 
     if (work := sum(question.work)) > limits.work:
         raise HTTPException(
             413,
-            f"too much for one request: symbols times beam{' with alignments' * request.alignments}"
-            f" are {work}, the limit is {limits.work}; send the words in several requests",
+            f"too much for one request: the work (symbols times beam, see /docs) is {work}, the "
+            f"limit {limits.work}; send the words in several requests",
         )
     return question
 
