@@ -76,10 +76,7 @@ class TextReport:
         if self.folding and (remark := self.folding.remark()):
             lines.append(remark)
         if self.capitals:
-            lines.append(
-                f"read as words though in capitals: {_names(self.capitals)}; "
-                "they can also be spelled letter by letter"
-            )
+            lines.append(f"read as words though in capitals: {_names(self.capitals)}")
         return lines
 
     def refusal(self) -> str:
