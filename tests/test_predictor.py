@@ -130,7 +130,7 @@ def test_alignments_are_distributions(system: str) -> None:
     assert np.allclose(found.weights.sum(1), 1, atol=1e-5)
     assert (found.source, found.tags, found.target) == (tuple("abc"), ("N", "V"), tuple("xyx"))
     assert found.kind == SYSTEMS[system].alignment
-    assert (found.path is not None) == ("chain" in SYSTEMS[system].moves)
+    assert (found.path is not None) == ("chain" in SYSTEMS[system].attention)
 
 
 @pytest.mark.parametrize(
