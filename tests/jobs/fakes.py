@@ -32,7 +32,6 @@ class FakePredictor:
         vocabulary = Vocabulary(Alphabet(tuple(letters)), Alphabet(tuple(phones)))
         self.description: Any = SimpleNamespace(format=layout, vocabulary=vocabulary)
         self.asked: list[str] = []
-        self.score_kind = "exact"
 
     def answers(
         self,

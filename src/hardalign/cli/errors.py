@@ -65,7 +65,7 @@ def errors(
     report = find_errors(predictor, items, unknown=unknown, threads=threads)
     if remark := unknown.report():
         note(remark)
-    note_score_kind(predictor.score_kind)
+    note_score_kind(predictor.system.score)
     spell = layout.join_target
     system = predictor.description.model.system
     signature = f"model {model} ({system}) | {file} | greedy | hardalign {__version__}"

@@ -100,7 +100,7 @@ def lexicon(
         for remark in dictionary.report.remarks():
             note(remark)
     if style != "cmudict":
-        note_score_kind(predictor.score_kind)
+        note_score_kind(predictor.system.score)
 
 
 def _compute(dictionary: Dictionary, total: int, threads: int) -> None:

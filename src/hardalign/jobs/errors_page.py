@@ -153,7 +153,7 @@ def _table(
 ) -> str:
     """Draws a table whose first columns are numbers; nothing if it has no rows."""
     marks = [' class="n"' if k < numbers else "" for k in range(len(heads))]
-    lines = []
+    lines: list[str] = []
     for row in rows:
         cells = [f"<td{m}>{_text(cell)}</td>" for m, cell in zip(marks, row, strict=True)]
         if bars:

