@@ -7,13 +7,23 @@ from typing import Annotated, Literal
 
 import tyro
 
+from hardalign.cli.console import cores
 from hardalign.data.formats import FORMATS, Format
+from hardalign.errors import HardalignError
 
 FormatName = Literal["pairs", "lexicon", "spaced", "sigmorphon", "news"]
 
 Text = Annotated[str | None, tyro.conf.arg(metavar="TEXT", help_behavior_hint="")]
 Number = Annotated[int | None, tyro.conf.arg(metavar="N", help_behavior_hint="")]
 Model = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="MODEL")]
+Threads = Annotated[int | None, tyro.conf.arg(metavar="N", help_behavior_hint="")]
+
+
+def threads_or_cores(threads: int | None) -> int:
+    """Returns how many threads to use: as many as there are cores, if nothing is said."""
+    if threads is not None and threads < 1:
+        raise HardalignError(f"--threads must be at least 1, not {threads}")
+    return threads or cores()
 
 
 @dataclass(frozen=True)

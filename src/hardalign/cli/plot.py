@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from hardalign.cli.console import note
 from hardalign.cli.options import Model
 
 if TYPE_CHECKING:
@@ -52,11 +50,7 @@ def plot(
             print(alignment)
         return
     (first, _), *others = drawn
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        first.plot(output, beside=others[0][0] if others else None)
-    for warning in caught:
-        note(str(warning.message))
+    first.plot(output, beside=others[0][0] if others else None)
 
 
 def _alignment(folder: str, source: str, target: str | None) -> tuple[Alignment, str]:
