@@ -14,7 +14,7 @@ from hardalign.experiments.execute import execute
 from hardalign.experiments.runs import FAILURE, MODEL, RESULT, Run, read_result, write_failure
 from hardalign.metrics import evaluate
 from hardalign.predictor import load
-from hardalign.training.loop import Silent
+from hardalign.training.job import Silent
 from hardalign.training.storage import WEIGHTS
 from hardalign.version import __version__
 

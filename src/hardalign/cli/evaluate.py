@@ -97,12 +97,13 @@ def evaluate(
 
 def _corpus_test_set(predictor: Predictor, data_dir: Path | None) -> tuple[list[Example], str]:
     """The test part of the corpus that the model was trained on, and a name for it."""
-    origin = predictor.description.data
-    if "corpus" not in origin:
+    origin = predictor.description.data.corpus
+    if origin is None:
         raise HardalignError("give a file to evaluate on: the model was trained on files too")
-    options = {name: origin[name] for name in ("seed", "stress", "size")}
-    corpus = load(origin["corpus"], data_dir=data_dir, **options)
-    named = f"{origin['corpus']} test"
+    corpus = load(
+        origin.corpus, seed=origin.seed, stress=origin.stress, size=origin.size, data_dir=data_dir
+    )
+    named = f"{origin.corpus} test"
     # Some corpora are split by line: a figure must say how much of it training has seen.
     seen = {example.key for example in corpus.train} & {example.key for example in corpus.test}
     if seen:

@@ -47,7 +47,7 @@ def info(
         "tags": f"{len(vocabulary.source.tags)}: {_some(vocabulary.source.tags)}",
         "target": f"{len(vocabulary.target.letters)} letters: {_some(vocabulary.target.letters)}",
         "format": f"{description.format.name}, {description.format.treatment}",
-        "data": _spelled(description.data),
+        "data": _spelled(description.data.to_dict()),
         "training": _spelled(description.training.to_dict()),
         "weights": f"of epoch {notes['epoch']}",
     }
