@@ -124,9 +124,7 @@ def _toy(origin: CorpusOrigin) -> Corpus:
     return Corpus(train, dev, test, FORMATS["pairs"], CORPORA[origin.corpus], origin)
 
 
-def _registered(
-    corpus: RegisteredCorpus, data_dir: Path | None, origin: CorpusOrigin
-) -> Corpus:
+def _registered(corpus: RegisteredCorpus, data_dir: Path | None, origin: CorpusOrigin) -> Corpus:
     files = corpus_files(corpus, data_dir)
     layout = corpus.collection.format
 

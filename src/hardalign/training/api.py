@@ -71,7 +71,7 @@ def train(
         clip: Largest norm of the gradient. None leaves it to the size: 5 for ``"large"``.
         device: ``"auto"``, ``"cpu"``, ``"cuda"`` or ``"mps"``.
         devices: How many of them, with a process for each.
-        precision: Of the arithmetic: ``"32-true"``, ``"64-true"``, ``"bf16-mixed"``, ``"16-mixed"``.
+        precision: ``"32-true"`` or ``"64-true"``; on a GPU also ``"bf16-mixed"`` or ``"16-mixed"``.
         threads: Processor threads of each process. None is 1, or what a resumed run had before.
         resume: Go on with the run in the folder after its last complete epoch.
         overwrite: Replace the model in the folder.

@@ -94,9 +94,7 @@ def _read(
     examples = [row for row in rows if isinstance(row, Example)]
     if len(examples) < len(rows):
         strings = cast(list[Sequence[str]], rows)
-        examples = list(
-            examples_of(strings, layout, name=f"{name} rows", allow_empty=allow_empty)
-        )
+        examples = list(examples_of(strings, layout, name=f"{name} rows", allow_empty=allow_empty))
     return examples, _origin("memory", examples)
 
 

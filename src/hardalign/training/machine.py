@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, distributed, nn
+from torch.multiprocessing.spawn import spawn
 
 from hardalign.errors import HardalignError
 
@@ -157,7 +158,7 @@ def launch(
             return work(Process(torch.device(machine.kind), machine.precision))
         with tempfile.TemporaryDirectory(prefix="hardalign-") as name:
             meeting = Path(name)
-            others = torch.multiprocessing.spawn(  # type: ignore[no-untyped-call]
+            others = spawn(  # type: ignore[no-untyped-call]
                 _start,
                 (machine, threads, work_of_others, meeting),
                 nprocs=machine.devices - 1,
