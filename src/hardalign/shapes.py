@@ -11,7 +11,7 @@ from collections.abc import Callable
 from hardalign.config import ModelConfig
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.sizes import CHAIN_REACH, PRIOR_REACH, full_joint, merged_joint, pointer_decoder
-from hardalign.systems import System, find_system
+from hardalign.systems import find_system
 
 Shapes = dict[str, tuple[int, ...]]
 
@@ -48,12 +48,7 @@ def parameter_shapes(config: ModelConfig, vocabulary: Vocabulary) -> Shapes:
     shapes |= _linear(f"{attention}.score", 2 * config.encoder, config.decoder)
     shapes |= _linear(f"{attention}.combine", seen, joint)
     shapes |= _linear(f"{attention}.output", joint, symbols)
-    return shapes | ATTENTIONS[_attention(system)](attention, seen)
-
-
-def _attention(system: System) -> str:
-    # Until the table of systems names the attention itself.
-    return getattr(system, "attention", None) or getattr(system, "moves").replace("free", "content")
+    return shapes | ATTENTIONS[system.attention](attention, seen)
 
 
 def _chain(attention: str, seen: int) -> Shapes:

@@ -157,7 +157,8 @@ def test_gradient_is_a_words_own(system: str):
 def test_losses_and_gradients_are_finite(system: str, training: bool, scale: float):
     torch.manual_seed(0)  # dropout
     model = tiny_model(system, scale=scale, dtype=torch.float32).train(training)
-    longest = 98 if "chain" in SYSTEMS[system].moves else 298  # a chain takes |x|²·|y| exponentials
+    # a chain takes |x|²·|y| exponentials
+    longest = 98 if "chain" in SYSTEMS[system].attention else 298
     batch = collate([random_pair(longest, longest + 1), random_pair(2, 1), random_pair(0, 0)])
     loss = model.loss(batch)
     loss.sum().backward()

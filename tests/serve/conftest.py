@@ -14,19 +14,19 @@ import uvicorn
 from conftest import TINY, tiny_model
 from hardalign.config import ModelConfig, TrainingConfig
 from hardalign.data.formats import FORMATS
+from hardalign.folder import Description, Origin
 from hardalign.predictor import Predictor
 from hardalign.serve import batcher
 from hardalign.serve.app import create_app
 from hardalign.serve.limits import Limits
 from hardalign.serve.server import address_of, listen, make_server
-from hardalign.training.storage import Description
 
 LIMITS = Limits()
 
 
 def tiny_predictor(system: str = "hard", layout: str = "pairs", seed: int = 0) -> Predictor:
     sizes = ModelConfig(system, embedding=3, encoder=4, decoder=5)
-    description = Description(sizes, TrainingConfig(), FORMATS[layout], TINY, {})
+    description = Description(sizes, TrainingConfig(), FORMATS[layout], TINY, Origin())
     return Predictor(tiny_model(system, seed=seed, dtype=torch.float32), description)
 
 

@@ -31,17 +31,18 @@ def info(
             print(f"{name:<17}   {summary}")
         return
 
-    from hardalign.training.storage import WEIGHTS, load_model, read_tensors
+    from hardalign.folder import WEIGHTS, load_folder, read_tensors
 
     folder = model_folder(model)
-    transducer, description = load_model(folder)
+    tensors, description = load_folder(folder)
     _, notes = read_tensors(folder / WEIGHTS)
+    parameters = sum(one.size for name, one in tensors.items() if name != "oracle.table")
     sizes, vocabulary = description.model, description.vocabulary
     system = find_system(sizes.system)
     paper = "not in the paper" if system.paper == "–" else f"{system.paper} in the paper"
     rows = {
         "system": f"{sizes.system} ({paper}): {system.summary}",
-        "parameters": f"{sum(parameter.numel() for parameter in transducer.parameters()):,}",
+        "parameters": f"{parameters:,}",
         "sizes": _spelled({k: v for k, v in sizes.to_dict().items() if k != "system"}),
         "source": f"{len(vocabulary.source.letters)} letters: {_some(vocabulary.source.letters)}",
         "tags": f"{len(vocabulary.source.tags)}: {_some(vocabulary.source.tags)}",

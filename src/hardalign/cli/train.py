@@ -12,7 +12,7 @@ from hardalign.cli.fetching import DataDir, load
 from hardalign.cli.options import FileOptions, Number, Text
 from hardalign.data.formats import FORMATS
 from hardalign.errors import HardalignError
-from hardalign.systems import SYSTEMS, find_system
+from hardalign.systems import DEFAULT_SYSTEM, SYSTEMS, find_system
 
 _SYSTEMS = "\n".join(f"{name}: {system.summary}" for name, system in SYSTEMS.items())
 
@@ -30,7 +30,7 @@ def train(
     allow_empty: bool = False,
     system: Annotated[
         str, tyro.conf.arg(metavar=f"{{{','.join(SYSTEMS)}}}", help=f"What to train.\n{_SYSTEMS}\n")
-    ] = "hard",
+    ] = DEFAULT_SYSTEM,
     size: Literal["small", "large"] = "small",
     seed: int = 0,
     epochs: int = 50,

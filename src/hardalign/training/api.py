@@ -13,7 +13,7 @@ from hardalign.data.vocabulary import Vocabulary
 from hardalign.folder import Description
 from hardalign.lock import locked
 from hardalign.predictor import Predictor, load
-from hardalign.systems import find_system
+from hardalign.systems import DEFAULT_SYSTEM, find_system
 from hardalign.training.claim import claim_folder
 from hardalign.training.data import Data, read_data
 from hardalign.training.job import Job, Reporter, Silent
@@ -28,7 +28,7 @@ def train(
     out: str | Path,
     format: str | Format = "pairs",  # noqa: A002 - the flag's name
     allow_empty: bool = False,
-    system: str = "hard",
+    system: str = DEFAULT_SYSTEM,
     size: str | ModelConfig = "small",
     seed: int = 0,
     epochs: int = 50,

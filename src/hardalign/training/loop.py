@@ -13,13 +13,14 @@ import torch
 from torch import Tensor, optim
 
 from hardalign.data.encoding import Encoded, shuffled_batches
-from hardalign.decoding.batches import log_likelihoods, predictions
+from hardalign.decoding import log_likelihoods, predictions
 from hardalign.errors import HardalignError
 from hardalign.folder import WEIGHTS
 from hardalign.metrics import evaluate
 from hardalign.networks.batch import collate
 from hardalign.networks.build import build_model
 from hardalign.networks.transducer import Transducer
+from hardalign.runtime.build import build_runtime
 from hardalign.tensors import write_tensors
 from hardalign.training.checkpoint import Progress, arrays, read_checkpoint, save_checkpoint
 from hardalign.training.job import Job, Reporter, Silent
@@ -172,11 +173,11 @@ class Scores(NamedTuple):
 
 
 def development_scores(job: Job, model: Transducer) -> Scores:
-    """Returns the scores by which the best epoch is chosen."""
-    model.eval()
+    """Returns the scores by which the best epoch is chosen, from the side that answers."""
     development = job.development
-    log_probs = log_likelihoods(model, development.pairs)
-    hypotheses = predictions(model, development.sources)
+    runtime = build_runtime(job.description.model, arrays(model))
+    log_probs = log_likelihoods(runtime, development.pairs)
+    hypotheses = predictions(runtime, development.sources)
     words = [job.description.vocabulary.target.decode(one.symbols) for one in hypotheses]
     metrics = evaluate(words, development.references)
     return Scores(math.fsum(log_probs) / max(1, len(log_probs)), metrics.acc, metrics.mld)
