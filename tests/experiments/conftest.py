@@ -12,7 +12,7 @@ from hardalign.experiments.engine import State
 from hardalign.experiments.process import Outcome
 from hardalign.experiments.runs import MODEL, RESULT, Result, Run, write_failure
 from hardalign.files import make_folder, write_bytes, write_json
-from hardalign.training.storage import METRICS
+from hardalign.folder import METRICS
 
 TINY = {"words": 60, "epochs": 2, "embedding": 8, "encoder": 8, "decoder": 8}
 

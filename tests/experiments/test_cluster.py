@@ -16,8 +16,8 @@ from hardalign.experiments.estimate import epochs_of
 from hardalign.experiments.execute import execute
 from hardalign.experiments.process import Circumstances
 from hardalign.experiments.runs import LOG, MODEL, Run, read_failures, read_results
-from hardalign.training.loop import Silent
-from hardalign.training.storage import CHECKPOINT, WEIGHTS
+from hardalign.folder import CHECKPOINT, WEIGHTS
+from hardalign.training.job import Silent
 
 EPOCHS = 25
 

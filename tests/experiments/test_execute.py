@@ -12,10 +12,10 @@ from hardalign.corpora.load import load_corpus
 from hardalign.errors import HardalignError
 from hardalign.experiments.execute import execute
 from hardalign.experiments.runs import FAILURE, MODEL, RESULT, Run, read_result, write_failure
+from hardalign.folder import WEIGHTS
 from hardalign.metrics import evaluate
 from hardalign.predictor import load
-from hardalign.training.loop import Silent
-from hardalign.training.storage import WEIGHTS
+from hardalign.training.job import Silent
 from hardalign.version import __version__
 
 

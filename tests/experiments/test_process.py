@@ -9,7 +9,7 @@ from experiments.conftest import eventually, tiny_run
 from hardalign.experiments.lock import locked
 from hardalign.experiments.process import BUSY, DONE, FAILED, Circumstances, outcome, start, stop
 from hardalign.experiments.runs import LOG, MODEL, RESULT, read_failures, write_failure, write_run
-from hardalign.training.storage import CHECKPOINT
+from hardalign.folder import CHECKPOINT
 
 
 @pytest.fixture

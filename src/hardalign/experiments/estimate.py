@@ -11,7 +11,7 @@ from typing import Any
 from hardalign.corpora.registry import registry
 from hardalign.experiments.runs import MODEL, RUN, Run, read_run
 from hardalign.experiments.settings import settings_of
-from hardalign.training.storage import METRICS
+from hardalign.folder import METRICS
 
 SPEEDS = {"small": 500.0, "large": 80.0}
 """Words per second of one thread where nothing has been measured: what `hard` and `soft` reach."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import torch
-
 from hardalign.corpora.load import Corpus, load_corpus
 from hardalign.data.example import evaluation_items
 from hardalign.experiments.runs import FAILURE, MODEL, RESULT, Result, Run, read_result
@@ -13,9 +11,9 @@ from hardalign.experiments.settings import settings_of
 from hardalign.files import sha256, write_json
 from hardalign.metrics import evaluate, score_item
 from hardalign.predictor import load
-from hardalign.training.api import TrainingData, prepare
-from hardalign.training.checkpoint import Progress
-from hardalign.training.loop import Machine, Reporter, train
+from hardalign.training.api import train
+from hardalign.training.checkpoint import Progress, read_checkpoint
+from hardalign.training.job import Reporter
 from hardalign.version import __version__
 
 
@@ -41,22 +39,26 @@ def execute(
     """
     if (folder / RESULT).exists():
         return read_result(folder)
-    torch.set_num_threads(1)  # runs side by side use the cores better than one run's threads
     settings = settings_of(run)
     options = settings.corpus
     # The seed is for weights and order alone: all runs of a corpus must have the same test words.
     corpus = load_corpus(
         run.corpus, stress=not options.strip_stress, size=options.words, data_dir=data_dir
     )
-    origin = {
-        "corpus": run.corpus,
-        "seed": 0,
-        "stress": not options.strip_stress,
-        "size": options.words,
-    }
-    data = TrainingData(corpus.train, corpus.dev, corpus.format, origin)
-    job = prepare(data, folder / MODEL, settings.model, settings.training, resume=True)
-    progress = train(job, Machine(device), reporter)
+    # Runs side by side use the cores better than one run's threads.
+    recipe = settings.training.to_dict() | {"threads": settings.training.threads or 1}
+    train(
+        corpus,
+        out=folder / MODEL,
+        system=settings.model.system,
+        size=settings.model,
+        device=device,
+        resume=True,
+        reporter=reporter,
+        **recipe,
+    )
+    checkpoint = read_checkpoint(folder / MODEL)
+    progress = checkpoint.progress if checkpoint else Progress(settings.training.learning_rate)
     result = _evaluate(run, folder, corpus, progress)
     (folder / FAILURE).unlink(missing_ok=True)
     write_json(folder / RESULT, result.to_dict())

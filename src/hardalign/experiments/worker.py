@@ -21,7 +21,7 @@ from hardalign.experiments.lock import BusyError, locked
 from hardalign.experiments.process import BUSY, DONE, FAILED
 from hardalign.experiments.runs import read_run, write_failure
 from hardalign.training.checkpoint import Progress
-from hardalign.training.loop import Job
+from hardalign.training.job import Job
 
 
 class Log:
@@ -30,11 +30,10 @@ class Log:
     def begin(self, progress: Progress, job: Job) -> None:
         """Say where training starts."""
         self._print(f"{len(job.train)} training pairs, after epoch {progress.epoch}")
-        if job.development.unspellable:
-            self._print(
-                f"{job.development.unspellable} development targets have symbols never seen in "
-                "training: they count as wrong, and not in the development log-likelihood"
-            )
+
+    def note(self, text: str) -> None:
+        """Print a remark."""
+        self._print(text)
 
     def advance(self, pairs: int, total: int) -> None:
         """Nothing: a log has no bar."""
