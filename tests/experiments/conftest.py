@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from hardalign.experiments.engine import State
-from hardalign.experiments.process import Outcome
+from hardalign.experiments.engine import Outcome, State
 from hardalign.experiments.runs import MODEL, RESULT, Result, Run, write_failure
 from hardalign.files import make_folder, write_bytes, write_json
 from hardalign.training.storage import METRICS

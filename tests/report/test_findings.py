@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from hardalign.report.cells import collect
-from hardalign.report.findings import FINDINGS, Decision, Finding, Verdict, decide
+from hardalign.report.claims import FINDINGS, Finding
+from hardalign.report.findings import Decision, Verdict, decide
 from hardalign.systems import SYSTEMS
 from report.synthetic import result, right
 

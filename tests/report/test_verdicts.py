@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 from hardalign.report.cells import collect
-from hardalign.report.findings import FINDINGS, decide
+from hardalign.report.claims import FINDINGS
+from hardalign.report.findings import decide
 from hardalign.report.verdicts import HEADER, evidence_table, verdict_table
 from report.synthetic import result, right
 

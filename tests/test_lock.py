@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from hardalign.experiments.lock import BusyError, locked
+from hardalign.lock import BusyError, locked
 
 HOLD = """
 import sys
 from pathlib import Path
-from hardalign.experiments.lock import locked
+from hardalign.lock import locked
 with locked(Path(sys.argv[1]), sys.argv[2]):
     print("held", flush=True)
     sys.stdin.read()
