@@ -116,4 +116,4 @@ def write_epochs(folder: Path, scores: Sequence[float], speed: float = 100.0) ->
 
 def result_of(run: Run) -> Result:
     """Some result."""
-    return Result(run, {"n": 2, "acc": 50.0}, 10, 1, 2.5, 2, [1, 0], [0, 3], "ab", "0.1.0")
+    return Result(run, {"n": 2, "acc": 50.0}, 10, 1, 2.5, 2, [1, 0], "ab", "0.1.0")

@@ -106,7 +106,7 @@ def _evaluate(run: Run, folder: Path, predictor: Predictor, test: list[Example])
     items = evaluation_items(test)
     predictions = [prediction.symbols for prediction in predictor.predict(items)]
     references = [item.targets for item in items]
-    scores = [score_item(*pair) for pair in zip(predictions, references, strict=True)]
+    pairs = zip(predictions, references, strict=True)
     epochs = epochs_of(folder)
     return Result(
         run=run,
@@ -115,8 +115,7 @@ def _evaluate(run: Run, folder: Path, predictor: Predictor, test: list[Example])
         epochs=len(epochs),
         seconds=sum(row["seconds"] for row in epochs),
         sources=len(items),
-        correct=[int(score.correct) for score in scores],
-        distances=[score.distance for score in scores],
+        correct=[int(score_item(*pair).correct) for pair in pairs],
         sources_sha256=sha256(repr([item.key for item in items]).encode()),
         version=__version__,
     )

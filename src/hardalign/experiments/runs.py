@@ -97,8 +97,6 @@ class Result:
     """Evaluation items: distinct sources of the test part."""
     correct: list[int]
     """1 or 0 for each item, in order."""
-    distances: list[int]
-    """Edit distance of each item to its closest reference."""
     sources_sha256: str
     """Of the evaluated sources: runs compare item by item only where it is equal."""
     version: str
@@ -209,11 +207,11 @@ def _run(path: Path, values: Any) -> Run:
 
 
 def _build(path: Path, kind: type[T], values: object) -> T:
-    names = {one.name for one in fields(kind)}
     needed = {one.name for one in fields(kind) if one.default is one.default_factory is MISSING}
-    if not isinstance(values, dict) or not needed <= set(values) <= names:
+    if not isinstance(values, dict) or not needed <= set(values):
         raise HardalignError(
             f"{path}: does not hold {', '.join(sorted(needed))} and what goes with them; "
             "another version of hardalign may have written it; remove it to run this again"
         )
-    return kind(**values)
+    names = {one.name for one in fields(kind)}  # other versions may have written more
+    return kind(**{name: value for name, value in values.items() if name in names})

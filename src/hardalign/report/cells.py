@@ -55,11 +55,6 @@ class Cell:
     """At least one, by seed."""
 
     @property
-    def seeds(self) -> dict[int, Result]:
-        """The runs by seed."""
-        return {result.run.seed: result for result in self.results}
-
-    @property
     def accuracies(self) -> list[float]:
         """The accuracy of each run."""
         return [result.metrics["acc"] for result in self.results]
@@ -69,19 +64,18 @@ class Cell:
         """The mean accuracy over seeds."""
         return statistics.fmean(self.accuracies)
 
+    def values(self, metric: Metric) -> dict[int, float]:
+        """The figures of the runs by seed."""
+        key = metric.key
+        return {r.run.seed: r.metrics[key] for r in self.results if key in r.metrics}
+
     def mean(self, metric: Metric) -> float | None:
-        """The mean over seeds; None if a run has no such figure."""
-        values = self._values(metric)
-        return statistics.fmean(values) if values else None
+        """The mean over seeds; None if there is no such figure."""
+        return average([self], metric)[0]
 
     def deviation(self, metric: Metric) -> float | None:
         """The standard deviation over seeds (of a sample: n - 1); None of a single run."""
-        return _deviation(self._values(metric))
-
-    def _values(self, metric: Metric) -> list[float]:
-        values = [result.metrics.get(metric.key) for result in self.results]
-        known = [value for value in values if value is not None]
-        return known if len(known) == len(values) else []
+        return average([self], metric)[1]
 
 
 Cells = dict[Setting, dict[str, Cell]]
@@ -90,14 +84,13 @@ Cells = dict[Setting, dict[str, Cell]]
 
 def average(cells: Sequence[Cell], metric: Metric) -> tuple[float | None, float | None]:
     """Returns the mean over cells, and its deviation over the seeds that all of them have."""
-    means = [mean for cell in cells if (mean := cell.mean(metric)) is not None]
-    if not cells or len(means) < len(cells):
+    values = [cell.values(metric) for cell in cells]
+    if not all(values) or not values:
         return None, None
-    common = set.intersection(*(set(cell.seeds) for cell in cells))
-    by_seed = [
-        statistics.fmean(cell.seeds[seed].metrics[metric.key] for cell in cells) for seed in common
-    ]
-    return statistics.fmean(means), _deviation(by_seed)
+    common = set.intersection(*map(set, values))
+    by_seed = [statistics.fmean(one[seed] for one in values) for seed in common]
+    deviation = statistics.stdev(by_seed) if len(by_seed) > 1 else None
+    return statistics.fmean(statistics.fmean(one.values()) for one in values), deviation
 
 
 def collect(results: Iterable[Result]) -> Cells:
@@ -138,10 +131,6 @@ def differences(first: Cell, second: Cell) -> Floats | None:
         if items == same
     ]
     return np.concatenate(parts) if parts else None
-
-
-def _deviation(values: Sequence[float]) -> float | None:
-    return statistics.stdev(values) if len(values) > 1 else None
 
 
 def _item_accuracy(cell: Cell) -> Iterator[tuple[str, Floats]]:

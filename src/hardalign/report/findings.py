@@ -13,9 +13,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from hardalign.report.cells import Cell, Cells, Setting, differences, paired
+from hardalign.report.cells import Cells, Setting, differences, paired
 from hardalign.report.claims import Claim, Finding
-from hardalign.report.paper import TASKS, published_accuracy
+from hardalign.report.paper import published_accuracy
 from hardalign.report.significance import (
     LEVEL,
     Comparison,
@@ -41,9 +41,8 @@ Verdict = Literal[
 
 @dataclass(frozen=True)
 class Evidence:
-    """What some settings say about a claim."""
+    """What the runs at hand say about a claim, over all settings with runs of both systems."""
 
-    where: str
     corpora: int
     settings: int
     better_in: int
@@ -58,66 +57,56 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Decision:
-    """What the runs at hand say about a claim."""
+    """The verdict on a claim."""
 
     claim: Claim
     verdict: Verdict = "no runs at hand"
-    p: float | None = None
+    evidence: Evidence | None = None
+    p_words: float | None = None
     p_seeds: float | None = None
     """Both corrected for the claims of the same finding, by Holm's method."""
-    overall: Evidence | None = None
-    parts: tuple[Evidence, ...] = ()
-    """The same by task and size, where there is more than one of these."""
 
 
 def decide(finding: Finding, cells: Cells) -> tuple[Verdict, list[Decision]]:
     """Test the claims of a finding on all data sets of the paper's tasks that have the runs."""
-    evidence = {claim: _gather(claim, cells) for claim in finding.claims}
-    overall = {claim: parts[0] for claim, parts in evidence.items() if parts}
-    p_words = _holm({claim: one.words.p for claim, one in overall.items()})
-    p_seeds = _holm({claim: one.seeds.p for claim, one in overall.items() if one.seeds})
-    decisions = []
-    for claim, parts in evidence.items():
-        if parts:
-            verdict = _verdict(parts[0], p_words[claim], p_seeds.get(claim))
-            found = p_words[claim], p_seeds.get(claim), parts[0], tuple(parts[1:])
-            decisions.append(Decision(claim, verdict, *found))
-        else:
-            decisions.append(Decision(claim))
+    evidence = {c: found for c in finding.claims if (found := _evidence(c, cells)) is not None}
+    p_words = _holm({claim: one.words.p for claim, one in evidence.items()})
+    p_seeds = _holm({claim: one.seeds.p for claim, one in evidence.items() if one.seeds})
+    decisions = [
+        Decision(
+            claim,
+            _verdict(evidence[claim], p_words[claim], p_seeds.get(claim)),
+            evidence[claim],
+            p_words[claim],
+            p_seeds.get(claim),
+        )
+        if claim in evidence
+        else Decision(claim)
+        for claim in finding.claims
+    ]
     return _together([decision.verdict for decision in decisions]), decisions
 
 
-def _gather(claim: Claim, cells: Cells) -> list[Evidence]:
-    """Returns the evidence of all settings, and of each task and size if there are several."""
+def _evidence(claim: Claim, cells: Cells) -> Evidence | None:
     both = {
-        setting: pair
+        setting: (items, pair)
         for setting, pair in paired(cells, claim.better, claim.worse).items()
-        if differences(*pair) is not None
+        if (items := differences(*pair)) is not None
     }
     if not both:
-        return []
-    places: dict[str, dict[Setting, tuple[Cell, Cell]]] = {}
-    for setting, pair in both.items():
-        places.setdefault(f"{TASKS[setting.task]}, {setting.size}", {})[setting] = pair
-    parts = places if len(places) > 1 else {}
-    return [_evidence(where, claim, one) for where, one in {"all": both, **parts}.items()]
-
-
-def _evidence(where: str, claim: Claim, both: dict[Setting, tuple[Cell, Cell]]) -> Evidence:
-    items = [found for pair in both.values() if (found := differences(*pair)) is not None]
+        return None
     paper = [d for setting in both if (d := _paper_difference(setting, claim)) is not None]
     several = [
         (first.accuracies, second.accuracies)
-        for first, second in both.values()
+        for _, (first, second) in both.values()
         if min(len(first.results), len(second.results)) >= SEEDS
     ]
     return Evidence(
-        where,
         corpora=len({setting.corpus for setting in both}),
         settings=len(both),
-        better_in=sum(bool(one.mean() > 0) for one in items),
+        better_in=sum(bool(items.mean() > 0) for items, _ in both.values()),
         paper=statistics.fmean(paper) if paper else None,
-        words=compare(items),
+        words=compare([items for items, _ in both.values()]),
         seeds=compare_seeds(several) if several else None,
     )
 
@@ -152,14 +141,6 @@ def _together(verdicts: Iterable[Verdict]) -> Verdict:
         return found.pop()
     if {"supported", "contradicted"} <= found:
         return "mixed"
-    for verdict, together in _STRONGEST.items():
-        if verdict in found:
-            return together
-    raise AssertionError(found)
-
-
-_STRONGEST: dict[Verdict, Verdict] = {
-    "supported": "supported in part",
-    "contradicted": "contradicted",
-    "too few seeds": "too few seeds",
-}
+    if "supported" in found:
+        return "supported in part"
+    return "contradicted" if "contradicted" in found else "too few seeds"

@@ -6,14 +6,13 @@ from collections import Counter
 from collections.abc import Iterable
 
 from hardalign.report.claims import Finding
-from hardalign.report.findings import Decision, Evidence, Verdict
+from hardalign.report.findings import Decision, Verdict
 from hardalign.report.markup import MISSING, Table, number
 
 HEADER = (
     "Said to be better",
     "Than",
     "What differs",
-    "Where",
     "Verdict",
     "Data sets",
     "Better in",
@@ -38,32 +37,28 @@ def verdict_table(decided: Iterable[tuple[Finding, Verdict, list[Decision]]]) ->
 
 
 def evidence_table(finding: Finding, decisions: list[Decision]) -> Table:
-    """The claims of one finding with the numbers that decide them, then the same by task and size.
+    """The claims of one finding with the numbers that decide them.
 
     "Better in" counts combinations of data set and size.
     """
-    rows: list[tuple[str, ...]] = []
-    for decision in decisions:
-        claim, overall = decision.claim, decision.overall
-        names = claim.better, claim.worse, claim.differs
-        if overall is None:
-            rows.append((*names, MISSING, decision.verdict, "0", *[MISSING] * (len(HEADER) - 6)))
-            continue
-        p = number(decision.p, 4), number(decision.p_seeds, 4)
-        rows.append((*names, "all", decision.verdict, *_numbers(overall, p)))
-        parts = decision.parts
-        rows += [("", "", "", part.where, "", *_numbers(part, ("", ""))) for part in parts]
-    return Table(f"{finding.title}. The paper: {finding.statement}", HEADER, rows, 5)
+    rows = [_row(decision) for decision in decisions]
+    return Table(f"{finding.title}. The paper: {finding.statement}", HEADER, rows, 4)
 
 
-def _numbers(evidence: Evidence, p: tuple[str, str]) -> tuple[str, ...]:
+def _row(decision: Decision) -> tuple[str, ...]:
+    claim, evidence = decision.claim, decision.evidence
+    names = claim.better, claim.worse, claim.differs, decision.verdict
+    if evidence is None:
+        return (*names, "0", *[MISSING] * (len(HEADER) - 5))
     words = evidence.words
     return (
+        *names,
         str(evidence.corpora),
         f"{evidence.better_in} of {evidence.settings}",
         f"{words.items:,}",
         number(words.difference, 2, sign=True),
         f"{number(words.low, 2, sign=True)} to {number(words.high, 2, sign=True)}",
-        *p,
+        number(decision.p_words, 4),
+        number(decision.p_seeds, 4),
         number(evidence.paper, 2, sign=True),
     )
