@@ -16,8 +16,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-import torch
-
 from hardalign import aligner
 
 
@@ -49,7 +47,6 @@ def main() -> None:
     parser.add_argument("--iterations", type=int, default=8)
     parser.add_argument("--errors", type=int, default=10, help="how many kinds of error to show")
     arguments = parser.parse_args()
-    torch.set_num_threads(1)
 
     train, test = read(arguments.train), read(arguments.test)
     letters = {s: k for k, s in enumerate(sorted({s for w in train + test for s in w.letters}))}

@@ -1,17 +1,17 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Iterator
 from itertools import pairwise
 
+import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import Tensor
 
 from hardalign import aligner
-from hardalign.aligner import Pair, Path, align, fit, log_likelihood
+from hardalign.aligner import Floats, Pair, Path, align, fit, log_likelihood
 
 S, T = 3, 4  # alphabet sizes of the random tests
 source_strings = st.lists(st.integers(0, S - 1), max_size=4)
@@ -20,11 +20,11 @@ corpora = st.lists(st.tuples(source_strings, target_strings), min_size=1, max_si
 seeds = st.integers(0, 1000)
 
 
-def random_table(seed: int) -> Tensor:
-    generator = torch.Generator().manual_seed(seed)
-    table = torch.randn(S + 1, T + 1, dtype=torch.float64, generator=generator)
-    table[0, 0] = -math.inf
-    return table.flatten().log_softmax(0).view(S + 1, T + 1)
+def random_table(seed: int) -> Floats:
+    weights = np.exp(np.random.default_rng(seed).normal(size=(S + 1, T + 1)))
+    weights[0, 0] = 0
+    with np.errstate(divide="ignore"):
+        return np.log(weights / weights.sum())
 
 
 def paths(j: int, i: int) -> Iterator[Path]:
@@ -45,27 +45,28 @@ def operations(pair: Pair, path: Path) -> list[tuple[int, int]]:
     return [(0 if j is None else x[j] + 1, 0 if i is None else y[i] + 1) for j, i in path]
 
 
-def score(table: Tensor, pair: Pair, path: Path) -> float:
+def score(table: Floats, pair: Pair, path: Path) -> float:
     return math.fsum(table[cell].item() for cell in operations(pair, path))
 
 
-def enumerate_pair(table: Tensor, pair: Pair) -> list[tuple[Path, float]]:
+def enumerate_pair(table: Floats, pair: Pair) -> list[tuple[Path, float]]:
     return [(p, score(table, pair, p)) for p in paths(len(pair[0]), len(pair[1]))]
 
 
-def brute_log_likelihood(table: Tensor, pair: Pair) -> float:
+def brute_log_likelihood(table: Floats, pair: Pair) -> float:
     return math.log(math.fsum(math.exp(s) for _, s in enumerate_pair(table, pair)))
 
 
-def brute_em_step(table: Tensor, pairs: list[Pair], smoothing: float) -> Tensor:
-    weights = torch.full_like(table, smoothing)
+def brute_em_step(table: Floats, pairs: list[Pair], smoothing: float) -> Floats:
+    weights = np.full_like(table, smoothing)
     for pair in pairs:
         total = brute_log_likelihood(table, pair)
         for path, value in enumerate_pair(table, pair):
             for cell in operations(pair, path):
                 weights[cell] += math.exp(value - total)
     weights[0, 0] = 0
-    return (weights / weights.sum()).log()
+    with np.errstate(divide="ignore"):
+        return np.log(weights / weights.sum())
 
 
 @settings(deadline=None)
@@ -91,7 +92,7 @@ def test_align_finds_the_best_of_all_paths(seed: int, pairs: list[Pair]) -> None
 def test_an_em_step_counts_over_all_paths(pairs: list[Pair], done: int) -> None:
     before = fit(pairs, S, T, iterations=done, smoothing=0.3)
     after = fit(pairs, S, T, iterations=done + 1, smoothing=0.3)
-    torch.testing.assert_close(after, brute_em_step(before, pairs, 0.3), rtol=0, atol=1e-10)
+    np.testing.assert_allclose(after, brute_em_step(before, pairs, 0.3), rtol=0, atol=1e-10)
 
 
 @settings(deadline=None, max_examples=25)
@@ -100,7 +101,7 @@ def test_em_never_lowers_its_objective(pairs: list[Pair]) -> None:
     """What EM climbs is the likelihood times the prior that the pseudo-counts amount to."""
     smoothing = 0.1
 
-    def objective(table: Tensor) -> float:
+    def objective(table: Floats) -> float:
         prior = table.flatten()[1:].sum().item()
         return sum(log_likelihood(table, pairs)) + smoothing * prior
 
@@ -121,22 +122,21 @@ def test_a_pair_does_not_depend_on_its_batch_mates(seed: int, pairs: list[Pair])
 
 
 def test_batches_of_any_size_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    generator = torch.Generator().manual_seed(0)
+    generator = random.Random(0)
 
     def string(alphabet: int) -> list[int]:
-        length = int(torch.randint(0, 9, (), generator=generator))
-        return torch.randint(0, alphabet, (length,), generator=generator).tolist()
+        return generator.choices(range(alphabet), k=generator.randrange(9))
 
     pairs: list[Pair] = [(string(S), string(T)) for _ in range(50)]
     table, whole = fit(pairs, S, T), align(random_table(1), pairs)
     monkeypatch.setattr(aligner, "_BATCH_CELLS", 150)
-    batches = list(aligner._batches(table, pairs))
+    batches = list(aligner._batches(pairs, table.shape))
     assert len(batches) > 10
     for batch in batches:
-        (size, rows), columns = batch.source.shape, batch.target.shape[1]
-        assert size * (rows + 1) * (columns + 1) <= 150
+        assert len(batch.operations) == (batch.rows + 1) * (batch.columns + 1)
+        assert batch.operations.size <= 150
     assert sorted(k for batch in batches for k in batch.places) == list(range(50))
-    torch.testing.assert_close(fit(pairs, S, T), table, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(fit(pairs, S, T), table, rtol=0, atol=1e-12)
     assert align(random_table(1), pairs) == whole
 
 
@@ -156,18 +156,18 @@ def test_ties_pair_symbols_as_early_as_possible() -> None:
 
 
 def test_deletions_come_before_insertions() -> None:
-    table = torch.tensor([[-math.inf, -1.0], [-1.0, -9.0]])
+    table = [[-math.inf, -1.0], [-1.0, -9.0]]
     assert align(table, [([0, 0], [0])]) == [[(0, None), (1, None), (None, 0)]]
 
 
 def test_fit_is_deterministic() -> None:
     pairs: list[Pair] = [([0, 1, 2, 1], [1, 3]), ([2, 2], [0, 1, 2]), ([], [1])]
-    assert torch.equal(fit(pairs, S, T), fit(pairs, S, T))
+    assert np.array_equal(fit(pairs, S, T), fit(pairs, S, T))
 
 
 def test_unknown_symbols_can_be_aligned() -> None:
     table = fit([([0, 1], [0, 1]), ([1, 0, 1], [1, 0, 1])], 3, 3)  # id 2 never occurs
-    assert table.flatten()[1:].isfinite().all()
+    assert np.isfinite(table.flatten()[1:]).all()
     assert align(table, [([0, 2, 1], [0, 2, 1])]) == [[(0, 0), (1, 1), (2, 2)]]
 
 
@@ -177,15 +177,15 @@ def test_empty_strings_and_no_pairs() -> None:
     assert align(table, [([], [2])]) == [[(None, 0)]]
     assert log_likelihood(table, [([], [])]) == [0.0]
     assert align(table, []) == log_likelihood(table, []) == []
-    assert fit([], S, T).exp().sum().item() == pytest.approx(1)
+    assert np.exp(fit([], S, T)).sum() == pytest.approx(1)
     assert fit([([], [])], 0, 0).shape == (1, 1)
 
 
-def test_a_stored_table_works_in_any_precision_and_without_gradients() -> None:
+def test_a_stored_table_works_in_single_precision_and_without_its_infinity() -> None:
     pairs: list[Pair] = [([0, 1, 2], [1, 2, 3]), ([2, 1], [3, 2])]
-    with torch.no_grad():
-        table = fit(pairs, S, T)
-    stored = table.float().requires_grad_()
+    table = fit(pairs, S, T)
+    stored = table.astype(np.float32)
+    stored[0, 0] = 0
     assert (
         align(stored, pairs) == align(table, pairs) == [[(0, 0), (1, 1), (2, 2)], [(0, 0), (1, 1)]]
     )
@@ -194,7 +194,7 @@ def test_a_stored_table_works_in_any_precision_and_without_gradients() -> None:
 def test_long_strings_stay_finite() -> None:
     pairs: list[Pair] = [([0, 1, 2] * 100, [0, 1, 2, 3] * 75)]
     table = fit(pairs, S, T, iterations=3)
-    assert table.flatten()[1:].isfinite().all()
+    assert np.isfinite(table.flatten()[1:]).all()
     assert math.isfinite(log_likelihood(table, pairs)[0])
     assert {j for j, _ in align(table, pairs)[0]} >= set(range(300))
 

@@ -14,14 +14,14 @@ PAIRS = [pair("abc", "ABC"), pair("cab", "CAB"), pair("ahb", "AB"), pair("bha", 
 
 
 def test_finds_what_goes_together() -> None:
-    found = list(UnsupervisedAligner(PAIRS).align(PAIRS))
-    assert [links.pairs for links in found] == [
+    alignments = list(UnsupervisedAligner(PAIRS).align(PAIRS))
+    assert [links.pairs for links in alignments] == [
         [(0, 0), (1, 1), (2, 2)],
         [(0, 0), (1, 1), (2, 2)],
         [(0, 0), (2, 1)],
         [(0, 0), (2, 1)],
     ]
-    assert (found[2].source, found[2].target) == (tuple("ahb"), tuple("AB"))
+    assert (alignments[2].source, alignments[2].target) == (tuple("ahb"), tuple("AB"))
 
 
 def test_tags_are_left_out() -> None:

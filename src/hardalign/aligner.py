@@ -9,6 +9,11 @@ and column 0 stand for nothing and whose other rows and columns for the ids: ``t
 substitutes, ``table[x + 1, 0]`` deletes, ``table[0, y + 1]`` inserts, and ``table[0, 0]``, which
 would do nothing, is -inf and never read. A pair costs |x|·|y| time and memory.
 
+The paths of a pair run through a grid of cells from (0, 0) to (|x|, |y|): cell (j, i) is where j
+source and i target symbols are explained. A batch of B grids is an array [cells, B], its cells row
+by row; the operation that ends in a cell of row and column above 0 by substitution has its score
+in that cell, deletions have theirs in column 0 and insertions in row 0.
+
 >>> pairs = [([0, 1, 1], [0, 1]), ([1, 0], [1, 0])]  # as "abb" → "ab", "ba" → "ba"
 >>> align(fit(pairs, 2, 2), pairs)[0]
 [(0, 0), (1, 1), (2, None)]
@@ -16,29 +21,43 @@ would do nothing, is -inf and never read. A pair costs |x|·|y| time and memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-import torch
-import torch.nn.functional as F
-from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+Floats = NDArray[np.float64]
 Pair = tuple[Sequence[int], Sequence[int]]
 """The ids of a source string and of a target string; either may be empty."""
 Path = list[tuple[int | None, int | None]]
 """(j, i) substitutes, (j, None) deletes, (None, i) inserts; positions count from 0."""
 
-_BATCH_CELLS = 1 << 17  # the table cells of a batch: enough to hide Python, few enough for caches
-_GRID = 2.0**30  # best paths are sought on log-probabilities rounded to multiples of 1 / _GRID
+_BATCH_CELLS = 1 << 15  # the cells of a batch: enough to hide Python, few enough for caches
+_INTEGERS = (
+    2.0**30
+)  # best paths are sought on log-probabilities in integer multiples of its inverse
+_DELETE, _INSERT, _SUBSTITUTE = range(3)
 
 
 class _Batch(NamedTuple):
     places: list[int]  # of its pairs among all pairs
-    source: Tensor  # [B, J] rows of the table
-    target: Tensor  # [B, I] columns of the table
-    ends: tuple[Tensor, Tensor, Tensor]  # each [B]: 0 … B - 1, |x|, |y|, the pairs' last cells
+    rows: int  # J, the length of the longest source
+    columns: int  # I, the length of the longest target
+    operations: NDArray[np.intp]  # [cells, B] of the flat table, for the score of every cell
+    ends: tuple[NDArray[np.intp], NDArray[np.intp]]  # each [B]: the pairs' last cells, 0 … B - 1
+
+
+class _Diagonal(NamedTuple):
+    """The inner cells with the same j + i, from which none of them depends on another."""
+
+    here: slice  # (j, i)
+    above: slice  # (j - 1, i), from where x_j is deleted
+    left: slice  # (j, i - 1), from where y_i is inserted
+    corner: slice  # (j - 1, i - 1), from where x_j is substituted
+    deletions: slice  # (j, 0), the scores of the deletions
+    insertions: slice  # (0, i), the scores of the insertions
 
 
 def fit(
@@ -48,8 +67,8 @@ def fit(
     *,
     iterations: int = 8,
     smoothing: float = 0.1,
-) -> Tensor:
-    """Learn θ from pairs by EM; no randomness is involved.
+) -> Floats:
+    """Learns θ from pairs by EM; no randomness is involved.
 
     Args:
         pairs: What to learn from.
@@ -59,59 +78,61 @@ def fit(
         smoothing: Pseudo-count of every operation, above 0: what never occurs aligns all the same.
 
     Returns:
-        The log-probability table, [source_size + 1, target_size + 1] in float64.
+        The log-probability table, [source_size + 1, target_size + 1].
     """
     if smoothing <= 0:
         raise ValueError(f"smoothing must be above 0, not {smoothing}")
-    weights = torch.ones(source_size + 1, target_size + 1, dtype=torch.float64)
-    batches = list(_batches(weights, pairs))
+    shape = (source_size + 1, target_size + 1)
     # A uniform start favours pairing: a substitution is one factor, a deletion and insertion two.
-    table = _normalise(weights)
+    table = _normalised(np.ones(shape))
     for _ in range(iterations):
-        table = _normalise(_count(table, batches) + smoothing)
+        counts = np.full(shape, smoothing)
+        for batch in _batches(pairs, shape):
+            counts += _expected_counts(table, batch)
+        table = _normalised(counts)
     return table
 
 
-def log_likelihood(table: Tensor, pairs: Sequence[Pair]) -> list[float]:
-    """Return log p(x, y) of each pair: the log of the sum over all its paths, in nats."""
-    table = table.detach().to("cpu", torch.float64)  # however it was stored
+def log_likelihood(table: ArrayLike, pairs: Sequence[Pair]) -> list[float]:
+    """Returns log p(x, y) of each pair: the log of the sum over all its paths, in nats."""
+    table = np.asarray(table, np.float64)
     values = [0.0] * len(pairs)
-    for batch in _batches(table, pairs):
-        for k, value in zip(batch.places, _log_partition(table, batch).tolist(), strict=True):
-            values[k] = value
+    for batch in _batches(pairs, table.shape):
+        total, _ = _sums(table.ravel()[batch.operations], batch)
+        for place, value in zip(batch.places, total[batch.ends].tolist(), strict=True):
+            values[place] = value
     return values
 
 
-def align(table: Tensor, pairs: Sequence[Pair]) -> list[Path]:
-    """Find the most probable path of each pair.
+def align(table: ArrayLike, pairs: Sequence[Pair]) -> list[Path]:
+    """Returns the most probable path of each pair.
 
-    Of equally probable paths, the one whose symbols are paired earliest: of two letters that may
-    both stand for a sound, the first does and the second is deleted. Where deletions and
+    Of equally probable paths, this is the one whose symbols are paired earliest: of two letters
+    that may both stand for a sound, the first does and the second is deleted. Where deletions and
     insertions meet, the deletions come first.
     """
     # Sums of integers below 2^53 are exact in any order, so that ties are ties, not rounding.
-    table = (table.detach().to("cpu", torch.float64) * _GRID).round()
+    table = np.rint(np.asarray(table, np.float64) * _INTEGERS)
     paths: list[Path] = [[]] * len(pairs)
-    for batch in _batches(table, pairs):
-        substitute, delete, insert = _gather(table, batch)
-        best = _forward(substitute, delete, insert, torch.maximum, lambda row: row.cummax(1).values)
-        # Walking cell by cell is no work for tensors, so to plain lists.
-        columns = (t.tolist() for t in (best, delete, insert, *batch.ends[1:]))
-        for k, *pair in zip(batch.places, *columns, strict=True):
-            paths[k] = _trace(*pair)
+    for batch in _batches(pairs, table.shape):
+        scores = table.ravel()[batch.operations]
+        # Walking cell by cell is no work for arrays, so to plain lists.
+        columns = (array.T.tolist() for array in (_maxima(scores, batch), scores))
+        for place, best, score in zip(batch.places, *columns, strict=True):
+            x, y = pairs[place]
+            paths[place] = _trace(best, score, len(x), len(y), batch.columns + 1)
     return paths
 
 
-def _trace(
-    best: list[list[float]], delete: list[float], insert: list[float], j: int, i: int
-) -> Path:
-    """Walk from cell (j, i) of the best scores back to (0, 0)."""
+def _trace(best: list[float], scores: list[float], j: int, i: int, width: int) -> Path:
+    """Walks from cell (j, i) of the best scores back to (0, 0)."""
     path: Path = []
     while j or i:
-        if i and best[j][i] == best[j][i - 1] + insert[i - 1]:
+        cell = j * width + i
+        if i and best[cell] == best[cell - 1] + scores[i]:
             i -= 1
             path.append((None, i))
-        elif j and best[j][i] == best[j - 1][i] + delete[j - 1]:
+        elif j and best[cell] == best[cell - width] + scores[j * width]:
             j -= 1
             path.append((j, None))
         else:
@@ -121,59 +142,106 @@ def _trace(
     return path
 
 
-def _normalise(weights: Tensor) -> Tensor:
-    """Turn the weights of operations into log-probabilities: the M step of EM."""
+def _normalised(weights: Floats) -> Floats:
+    """Turns the weights of operations into log-probabilities: the M step of EM."""
     weights[0, 0] = 0
-    return (weights / weights.sum()).log()
+    total = weights.sum() or 1.0  # of empty alphabets
+    with np.errstate(divide="ignore"):
+        return np.log(weights / total)
 
 
-def _count(table: Tensor, batches: list[_Batch]) -> Tensor:
-    """Differentiate the log-likelihood: ∂ log p / ∂ log θ is an operation's expected count."""
-    counts = torch.zeros_like(table)
-    table = table.clone().requires_grad_()
-    with torch.enable_grad():
-        for batch in batches:
-            counts += torch.autograd.grad(_log_partition(table, batch).sum(), table)[0]
-    return counts
+def _expected_counts(table: Floats, batch: _Batch) -> Floats:
+    """Counts how often each operation is used, over all paths of the pairs: the E step of EM."""
+    _, shares = _sums(table.ravel()[batch.operations], batch)
+    # One path of each pair flows back from its last cell, dividing at every cell.
+    flow = np.zeros_like(shares[0])  # [cells, B] posterior probability of a path through the cell
+    flow[batch.ends] = 1
+    for cells in reversed(list(_diagonals(batch.rows, batch.columns))):
+        flow[cells.above] += flow[cells.here] * shares[_DELETE, cells.here]
+        flow[cells.left] += flow[cells.here] * shares[_INSERT, cells.here]
+        flow[cells.corner] += flow[cells.here] * shares[_SUBSTITUTE, cells.here]
+    grid = (batch.rows + 1, batch.columns + 1, -1)
+    flow = flow.reshape(grid)
+    flow[:, 0] = flow[::-1, 0].cumsum(0)[::-1]
+    flow[0, 1:] = flow[0, :0:-1].cumsum(0)[::-1]
+    shares = shares.reshape(3, *grid)
+    counts = flow * shares[_SUBSTITUTE]  # [J + 1, I + 1, B]
+    counts[:, 0] = np.einsum("jib,jib->jb", flow, shares[_DELETE])
+    counts[0] = np.einsum("jib,jib->ib", flow, shares[_INSERT])
+    counts[0, 0] = 0
+    sums = np.bincount(batch.operations.ravel(), counts.ravel(), table.size)
+    return np.asarray(sums, np.float64).reshape(table.shape)
 
 
-def _log_partition(table: Tensor, batch: _Batch) -> Tensor:
-    scores = _gather(table, batch)
-    return _forward(*scores, torch.logaddexp, lambda row: row.logcumsumexp(dim=1))[batch.ends]
+def _sums(scores: Floats, batch: _Batch) -> tuple[Floats, Floats]:
+    """Sums over all paths to every cell.
 
-
-def _gather(table: Tensor, batch: _Batch) -> tuple[Tensor, Tensor, Tensor]:
-    """Look up the scores to substitute [B, J, I], to delete [B, J] and to insert [B, I]."""
-    x, y = batch.source, batch.target
-    return table[x.unsqueeze(2), y.unsqueeze(1)], table[:, 0][x], table[0][y]
-
-
-def _forward(
-    substitute: Tensor,
-    delete: Tensor,
-    insert: Tensor,
-    plus: Callable[[Tensor, Tensor], Tensor],
-    accumulate: Callable[[Tensor], Tensor],
-) -> Tensor:
-    """Sum the scores of all paths to every cell, in the semiring of ``plus``: [B, J + 1, I + 1].
-
-    ``accumulate`` is the running ``plus`` along a row. It does all insertions of a row at once:
-    inserting from i' to i scores c_i - c_i', with c the running sum of the insertions' scores.
-    No cell depends on later ones, so padding needs no mask.
+    Returns:
+        The log-sums [cells, B], and the shares [3, cells, B] that paths by deletion, by insertion
+        and by substitution have in them. No cell depends on later ones, so padding needs no mask.
     """
-    inserted = F.pad(insert.cumsum(dim=1), (1, 0))  # [B, I + 1] c
-    rows = [inserted]
-    # unbind, not indexing: the gradient of an index is as large as all that was indexed.
-    for pair, skip in zip(substitute.unbind(1), delete.unbind(1), strict=True):  # [B, I], [B]
-        deleted = rows[-1] + skip.unsqueeze(1)
-        met = plus(deleted[:, 1:], rows[-1][:, :-1] + pair)
-        entering = torch.cat([deleted[:, :1], met], dim=1)  # [B, I + 1] all but insertions
-        rows.append(inserted + accumulate(entering - inserted))
-    return torch.stack(rows, dim=1)
+    total = _borders(scores, batch)
+    shares = np.zeros((3, *scores.shape))
+    shares[_DELETE, :: batch.columns + 1] = 1
+    shares[_INSERT, : batch.columns + 1] = 1
+    for cells in _diagonals(batch.rows, batch.columns):
+        ways = _ways(total, scores, cells)
+        top = ways.max(axis=0)
+        ways -= top
+        np.exp(ways, out=ways)
+        sums = ways.sum(axis=0)
+        total[cells.here] = np.log(sums) + top
+        shares[:, cells.here] = ways / sums
+    return total, shares
 
 
-def _batches(table: Tensor, pairs: Sequence[Pair]) -> Iterator[_Batch]:
-    """Cut the pairs into batches of similar lengths, of at most _BATCH_CELLS padded cells each."""
+def _maxima(scores: Floats, batch: _Batch) -> Floats:
+    """Finds the score of the best path to every cell: [cells, B]."""
+    best = _borders(scores, batch)
+    for cells in _diagonals(batch.rows, batch.columns):
+        best[cells.here] = _ways(best, scores, cells).max(axis=0)
+    return best
+
+
+def _ways(values: Floats, scores: Floats, cells: _Diagonal) -> Floats:
+    """Scores the three ways into the cells of a diagonal: [3, cells, B]."""
+    return np.stack(
+        [
+            values[cells.above] + scores[cells.deletions],
+            values[cells.left] + scores[cells.insertions],
+            values[cells.corner] + scores[cells.here],
+        ]
+    )
+
+
+def _borders(scores: Floats, batch: _Batch) -> Floats:
+    """Fills the cells that one path alone leads to, by deletions or by insertions: [cells, B]."""
+    values = np.zeros_like(scores)
+    width = batch.columns + 1
+    values[width::width] = scores[width::width].cumsum(0)
+    values[1:width] = scores[1:width].cumsum(0)
+    return values
+
+
+def _diagonals(rows: int, columns: int) -> Iterator[_Diagonal]:
+    """Gives the diagonals of a grid in the order in which they can be filled."""
+    width = columns + 1
+    for diagonal in range(2, rows + columns + 1):
+        first, last = max(1, diagonal - columns), min(rows, diagonal - 1)  # of j
+        if first > last:
+            continue
+        start = first * width + diagonal - first
+        stop = start + (last - first) * columns + 1
+        here, above, left, corner = (
+            slice(start - back, stop - back, columns) for back in (0, width, 1, width + 1)
+        )
+        deletions = slice(first * width, last * width + 1, width)
+        insertions = slice(diagonal - first, diagonal - last - 1, -1)
+        yield _Diagonal(here, above, left, corner, deletions, insertions)
+
+
+def _batches(pairs: Sequence[Pair], shape: tuple[int, ...]) -> Iterator[_Batch]:
+    """Cuts the pairs into batches of similar lengths, of at most _BATCH_CELLS padded cells each."""
     places = sorted(range(len(pairs)), key=lambda k: (len(pairs[k][0]), len(pairs[k][1])))
     starts: list[int] = []
     longest = 0
@@ -184,16 +252,21 @@ def _batches(table: Tensor, pairs: Sequence[Pair]) -> Iterator[_Batch]:
             longest = len(y)
     for start, end in pairwise([*starts, len(places)]):
         part = places[start:end]
-        source, rows = _pad([pairs[k][0] for k in part], table.shape[0])
-        target, columns = _pad([pairs[k][1] for k in part], table.shape[1])
-        yield _Batch(part, source, target, (torch.arange(len(part)), rows, columns))
+        source = _padded([pairs[k][0] for k in part], shape[0])  # [J + 1, B]
+        target = _padded([pairs[k][1] for k in part], shape[1])  # [I + 1, B]
+        operations = source[:, None] * shape[1] + target  # [J + 1, I + 1, B]
+        width = len(target)
+        ends = np.array([len(pairs[k][0]) * width + len(pairs[k][1]) for k in part])
+        grid = operations.reshape(-1, len(part))
+        yield _Batch(part, len(source) - 1, width - 1, grid, (ends, np.arange(len(part))))
 
 
-def _pad(strings: list[Sequence[int]], size: int) -> tuple[Tensor, Tensor]:
-    """Make a tensor [B, L] of rows or columns of the table, and the strings' lengths [B]."""
-    tensors = [torch.tensor(string, dtype=torch.long) + 1 for string in strings]
+def _padded(strings: list[Sequence[int]], size: int) -> NDArray[np.intp]:
+    """Returns rows or columns of the table as an array [L + 1, B], 0 (nothing) first."""
+    longest = max(map(len, strings))
     # Any symbol may fill up: what stands after the end of a string is never reached.
-    padded = pad_sequence(tensors, batch_first=True, padding_value=1)
-    if padded.numel() and not 0 < int(padded.min()) <= int(padded.max()) < size:
+    filled = [[*string, *[0] * (longest - len(string))] for string in strings]
+    padded = np.array(filled, np.intp) + 1  # [B, L]
+    if padded.size and not 0 < padded.min() <= padded.max() < size:
         raise ValueError(f"ids must be from 0 to {size - 2}")
-    return padded, torch.tensor([len(string) for string in strings])
+    return np.pad(padded.reshape(len(strings), longest).T, ((1, 0), (0, 0)))

@@ -1,4 +1,4 @@
-"""Alignment without a model: what source and target symbols have in common, found by EM."""
+"""Alignment of examples without a model: the aligner learns from the pairs themselves."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class UnsupervisedAligner:
             1 + len(alphabet.letters)
             for alphabet in (self._vocabulary.source, self._vocabulary.target)
         )
-        self._table = aligner.fit([self._numbers(pair) for pair in pairs], *sizes)
+        self._table = aligner.fit([self._pair_ids(pair) for pair in pairs], *sizes)
 
     def align(self, pairs: Iterable[Example]) -> Iterator[Links]:
-        """Give the best alignment of each pair, also of pairs that were not learned from."""
+        """Gives the best alignment of each pair, also of pairs that were not learned from."""
         block: list[Example] = []
         for pair in pairs:
             block.append(pair)
@@ -41,20 +41,20 @@ class UnsupervisedAligner:
         yield from self._links(block)
 
     def _links(self, block: Sequence[Example]) -> Iterator[Links]:
-        paths = aligner.align(self._table, [self._numbers(pair) for pair in block])
+        paths = aligner.align(self._table, [self._pair_ids(pair) for pair in block])
         for pair, path in zip(block, paths, strict=True):
             first = 1 + len(pair.tags)
             columns = [None if j is None else first + j for j, i in path if i is not None]
             yield Links(pair.source, pair.tags, pair.targets[0], columns)
 
-    def _numbers(self, pair: Example) -> aligner.Pair:
+    def _pair_ids(self, pair: Example) -> aligner.Pair:
         return (
-            _from_zero(self._vocabulary.source, pair.source),
-            _from_zero(self._vocabulary.target, pair.targets[0]),
+            _ids(self._vocabulary.source, pair.source),
+            _ids(self._vocabulary.target, pair.targets[0]),
         )
 
 
-def _from_zero(alphabet: Alphabet, letters: Sequence[str]) -> list[int]:
-    """Numbers as the aligner wants them: 0 is what was never seen, letters count from 1."""
+def _ids(alphabet: Alphabet, letters: Sequence[str]) -> list[int]:
+    """Returns the aligner's ids: 0 is any letter that was never seen, others count from 1."""
     numbers = alphabet.encode(letters)
     return [0 if number == UNKNOWN else number - RESERVED + 1 for number in numbers]

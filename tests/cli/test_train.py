@@ -62,12 +62,12 @@ def test_untrained_model(model: Path, command: Command) -> None:
     [
         (b"", ["empty"]),
         (b"\n  \n\n", ["3 lines are blank"]),
-        (b"ab\tAB\nba\n", ["line 2", "expected 2", "found 1", "--format"]),
+        (b"ab\tAB\nba\n", ["line 2", "expected 2", "found 1", "another format"]),
         (b"ab\tAB\nba\tBA\tN\n", ["line 2", "found 3"]),
         (b"ab\tAB\nb\xff\tBA\n", ["line 2", "UTF-8"]),
         (b"ab\tAB\n\tBA\n", ["line 2", "column 1", "source is empty"]),
-        (b"ab\tAB\nba\t\n", ["line 2", "column 2", "target is empty", "--allow-empty"]),
-        (b"ab\tAB\n" + b"a" * 10_000 + b"\tB\n", ["line 2", "10000 symbols", "--max-length"]),
+        (b"ab\tAB\nba\t\n", ["line 2", "column 2", "target is empty", "allow_empty"]),
+        (b"ab\tAB\n" + b"a" * 10_000 + b"\tB\n", ["line 2", "10000 symbols", "max_length"]),
     ],
 )
 @pytest.mark.parametrize("part", ["train", "dev"])

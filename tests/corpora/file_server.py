@@ -13,21 +13,20 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 class FileServer:
     """Answers each request as the next of ``manners`` says, and with the last one ever after.
 
-    ``whole``: as it should, ranges too; ``no ranges``: all, whatever was asked; ``truncated``:
-    promises all and sends half of it; ``corrupt``: other bytes; ``silent``: takes the request and
-    says nothing; ``stalled``: says nothing after half; a number: that status.
+    ``whole``: as it should; ``truncated``: promises all and sends half of it; ``corrupt``: other
+    bytes; ``silent``: takes the request and says nothing; ``stalled``: says nothing after half; a
+    number: that status.
     """
 
     content: bytes
     manners: list[str] = field(default_factory=lambda: ["whole"])
-    requests: list[tuple[str, str | None]] = field(default_factory=list)
-    """Path and ``Range`` of each request so far."""
+    requests: list[str] = field(default_factory=list)
+    """The path of each request so far."""
     address: str = ""
     released: threading.Event = field(default_factory=threading.Event)
 
     def answer(self, handler: BaseHTTPRequestHandler) -> None:
-        wanted = handler.headers["Range"]
-        self.requests.append((handler.path, wanted))
+        self.requests.append(handler.path)
         manner = self.manners.pop(0) if len(self.manners) > 1 else self.manners[0]
         handler.close_connection = True
         if manner == "silent":
@@ -36,13 +35,8 @@ class FileServer:
         if manner.isdigit():
             handler.send_error(int(manner))
             return
-        start = int(wanted.removeprefix("bytes=").removesuffix("-")) if wanted else 0
-        start = 0 if manner == "no ranges" else start
-        body = self.content[start:]
-        if start and not body:
-            handler.send_error(416)
-            return
-        handler.send_response(206 if start else 200)
+        body = self.content
+        handler.send_response(200)
         handler.send_header("Content-Length", str(len(body)))
         handler.end_headers()
         if manner in ("truncated", "stalled"):

@@ -43,7 +43,9 @@ def test_normalisation_comes_before_segmentation():
 def test_the_limit_of_length_counts_symbols():
     short = replace(FORMATS["lexicon"], max_length=3)
     assert short.target_symbols("AA1 BB CC") == ("AA1", "BB", "CC")
-    with pytest.raises(HardalignError, match=r"source 'abcd' has 4 .* limit of 3.*--max-length"):
+    with pytest.raises(
+        HardalignError, match=r"source 'abcd' has 4 .* limit of 3.*raise max_length"
+    ):
         short.source_symbols("abcd")
 
 

@@ -1,12 +1,16 @@
+import tracemalloc
+from itertools import chain, repeat
 from xml.sax.saxutils import escape
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hardalign.data.news import Name, read_names
+from hardalign.data import news
+from hardalign.data.news import MAX_DEPTH, MAX_KINDS, MAX_TARGETS, MAX_TEXT, Name, read_names
 from hardalign.errors import InputError
 
+X = "x" * 1000
 HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n'
 
 
@@ -131,3 +135,71 @@ def test_nested_names():
 def test_round_trip(texts):
     body = "".join(f"<Name><SourceName>{escape(text)}</SourceName></Name>\n" for text in texts)
     assert [name.source for name in names(f"<c>{body}</c>")] == texts
+
+
+ENDLESS = {
+    "text": ("<c><Name><SourceName>", repeat(X), f"Name> with more than {MAX_TEXT} char"),
+    "cdata": ("<c><Name><SourceName><![CDATA[", repeat(X), "more than .* characters"),
+    "one long line": ("<c><Name><SourceName>", ["x" * (15 << 20)], "line 2: .* characters"),
+    "attribute": ('<c>\n<Name a="', repeat(X), "line 2: one tag or comment has more than"),
+    "comment": ("<c>\n\n<!--", repeat(X), "line 3: one tag or comment has more than"),
+    "instruction": ("<c><?a ", repeat(X), "line 1: one tag or comment has more than"),
+    "targets": ("<c><Name>", repeat("<TargetName/>" * 30), f"more than {MAX_TARGETS} <Target"),
+    "sources": ("<c><Name>", repeat("<SourceName/>" * 30), f"more than {MAX_TARGETS} <Source"),
+    "depth": ("<c>", repeat("<a>" * 30), f"line 5: more than {MAX_DEPTH} elements"),
+    "elements": ("<c>", (f"<a{n}/>" for n in range(10**7)), f"more than {MAX_KINDS} kinds"),
+    "attributes": ("<c>", (f"<a b{n}=''/>" for n in range(10**7)), "line 1000: more than"),
+    "declarations": ("<!DOCTYPE c [", repeat("<!ELEMENT a ANY>"), "before the first element"),
+    "blanks first": ("", repeat(" " * 1000), "before the first element"),
+}
+
+
+@pytest.mark.parametrize(("head", "rest", "message"), ENDLESS.values(), ids=ENDLESS)
+def test_what_never_ends_is_refused_early_and_in_little_memory(head, rest, message):
+    rest = iter(rest)
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputError, match=rf"^file\.xml, .*{message}"):
+            list(read_names(chain(head.split("\n"), rest), "file.xml"))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 10_000_000
+
+
+HARMLESS = {
+    "comments": f"<!--{X}-->",
+    "instructions": f"<?a {X}?>",
+    "attributes": f"<a b='{X}'/>",
+    "text outside names": X,
+    "names": f"<Name><SourceName>{X}</SourceName></Name>",
+}
+
+
+@pytest.mark.parametrize("line", HARMLESS.values(), ids=HARMLESS)
+def test_a_long_file_takes_constant_memory(line: str):
+    lines = chain(["<c>"], repeat(line, 5_000), ["</c>"])
+    tracemalloc.start()
+    try:
+        count = sum(1 for _ in read_names(lines, "file.xml"))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert count == (5_000 if "Name" in line else 0)
+    assert peak < 1_000_000
+
+
+def test_the_limits_themselves_are_allowed():
+    targets = "<TargetName>b</TargetName>" * MAX_TARGETS
+    body = f"<Name><SourceName>{'a' * (MAX_TEXT - MAX_TARGETS)}</SourceName>{targets}</Name>"
+    deep = MAX_DEPTH - 3
+    (name,) = names(f"<c>{'<a>' * deep}{body}{'</a>' * deep}<!--{X * 500}--></c>")
+    assert len(name.source) + len(name.targets) == MAX_TEXT
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 100])
+def test_where_blocks_are_cut_changes_nothing(size: int, monkeypatch: pytest.MonkeyPatch):
+    text = f"{HEAD}<c>\n<!-- é -->\n\n<Name><SourceName>한&#233;b</SourceName></Name>\n</c>\n"
+    whole = names(text)
+    monkeypatch.setattr(news, "_BLOCK", size)
+    assert names(text) == whole == [Name(5, "한éb", ())]

@@ -1,5 +1,6 @@
 import gzip
 import io
+import subprocess
 import sys
 import tracemalloc
 from dataclasses import replace
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hardalign.data.example import Example
-from hardalign.data.formats import FORMATS, Format
+from hardalign.data.formats import FORMATS, MAX_SYMBOL, Format
 from hardalign.data.reading import Skipped, read_examples
 from hardalign.errors import HardalignError, InputError
 
@@ -207,7 +208,7 @@ def test_a_missing_column(refused, purpose):
     assert error.line == 2
     assert str(error).endswith(
         "line 2: expected 2 TAB-separated columns (source, target), found 1 in 'word'; "
-        "choose another --format or name the columns with --columns"
+        "choose another format or name the columns"
     )
 
 
@@ -249,7 +250,9 @@ def test_prediction_needs_no_target(read, format, line, expected):  # noqa: A002
 
 def test_training_needs_a_target_column(tmp_path):
     reader = read_examples(tmp_path / "x", Format("own", ("source", "tags")), "training")
-    with pytest.raises(HardalignError, match=r"training needs a target.*'source,tags'.*--columns"):
+    with pytest.raises(
+        HardalignError, match=r"training needs a target.*'source,tags'.*name one of them target"
+    ):
         next(reader)
 
 
@@ -270,7 +273,7 @@ def test_empty_target(read, refused, purpose, line):
     error = refused(f"{line}\n", "lexicon", purpose)
     assert (error.line, error.column) == (1, 2)
     assert "the target is empty" in str(error)
-    assert "--allow-empty" in str(error)
+    assert "allow_empty" in str(error)
     (example,) = read(f"{line}\n", "lexicon", purpose, allow_empty=True)
     assert example.targets == ((),)
 
@@ -294,9 +297,36 @@ def test_a_line_of_ten_thousand_characters(read, refused, line, column):
     error = refused(text)
     assert (error.line, error.column) == (1, column)
     assert "10000 symbols, more than the limit of 1000" in str(error)
-    assert "--max-length" in str(error)
+    assert "max_length" in str(error)
     assert len(str(error).removeprefix(error.file)) < 200
     assert len(read(text, replace(FORMATS["pairs"], max_length=10_000))) == 1
+
+
+@pytest.mark.parametrize(
+    ("format", "line", "column"),
+    [("lexicon", "a\t{} b", 2), ("spaced", "{}\tb", 1), ("sigmorphon", "a\tb\t{}", 3)],
+)
+def test_a_symbol_of_thousands_of_characters(read, refused, format, line, column):  # noqa: A002
+    assert len(read(line.format("x" * MAX_SYMBOL), format)) == 1
+    error = refused("a b\tc\n" * (format != "sigmorphon") + line.format("x" * 5000), format)
+    assert (error.line, error.column) == (2 if format != "sigmorphon" else 1, column)
+    assert "a symbol of 5000 characters, 'xxxx" in str(error)
+    assert "limit of 100" in str(error)
+
+
+@pytest.mark.parametrize("format", ["pairs", "lexicon", "spaced"])
+def test_a_line_of_millions_of_characters(refused, format):  # noqa: A002
+    text = "x" * 15_000_000
+    tracemalloc.start()
+    try:
+        error = refused(f"a\t{text}\n", format)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert "line 1, column 2: the target 'xxxxxxxxxxxxxxxxxxx…' has 15000000 characters" in str(
+        error
+    )
+    assert peak < 8 * len(text)
 
 
 def test_invalid_utf8(refused):
@@ -329,9 +359,49 @@ def test_a_name_without_target(read, refused, purpose):
 
 def test_a_name_with_an_empty_target(read, refused):
     text = news("<SourceName>A</SourceName><TargetName/><TargetName>x</TargetName>")
-    assert "--allow-empty" in str(refused(text, "news"))
+    assert "allow_empty" in str(refused(text, "news"))
     assert read(text, "news", allow_empty=True)[0].targets == ((), ("x",))
     assert read(text, "news", "prediction")[0].targets == (("x",),)
+
+
+def test_a_plain_list_of_names_for_prediction(read, refused):
+    skipped = Skipped()
+    examples = read("\n \nA B\n\nC\tx\n< D\n", "news", "prediction", skipped=skipped)
+    assert [example.text for example in examples] == ["", "", "A B", "", "C", "< D"]
+    assert [example.line for example in examples] == [1, 2, 3, 4, 5, 6]
+    assert examples[4].targets == (("x",),)
+    assert skipped == Skipped(blank_lines=3, first_blank=1)
+    assert read("\ufeffA\n", "news", "prediction")[0].source == ("A",)
+    for purpose in ("training", "evaluation"):
+        assert "malformed XML" in str(refused("A\n", "news", purpose))
+
+
+def test_names_in_xml_are_not_a_list(read):
+    text = "\ufeff" + news("<SourceName>A</SourceName>")
+    assert [example.line for example in read(text, "news", "prediction")] == [2]
+
+
+def test_a_name_that_never_ends(tmp_path):
+    """A gigabyte of text in two megabytes of gzip must not be unpacked to be refused."""
+    path = tmp_path / "bomb.xml.gz"
+    with gzip.open(path, "wb") as stream:
+        stream.write(b"<c><Name><SourceName>")
+        for _ in range(40):
+            stream.write((b"x" * 1023 + b"\n") * 1024)
+    code = (
+        "import resource, sys; from hardalign.data.reading import *; "
+        "from hardalign.data.formats import FORMATS\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "try: list(read_examples(sys.argv[1], FORMATS['news'], 'prediction'))\n"
+        "except HardalignError as error: print(error)\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True
+    )
+    message, grown = done.stdout.splitlines()
+    assert message == f"{path}, line 65: a <Name> with more than 65536 characters; shorten it"
+    assert int(grown) < 10_000  # kilobytes
 
 
 def test_hostile_xml(refused):

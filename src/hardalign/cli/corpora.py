@@ -10,7 +10,7 @@ import tyro
 
 from hardalign.cli.fetching import DataDir, fetch
 from hardalign.corpora.fetch import file_url
-from hardalign.corpora.load import CORPORA
+from hardalign.corpora.load import CMUDICT_LICENCE, CORPORA
 from hardalign.corpora.registry import RegisteredCorpus, find_corpora, registry
 from hardalign.data.formats import FORMATS, Format
 from hardalign.errors import HardalignError
@@ -78,7 +78,8 @@ def _catalogue() -> str:
 
 def _entry(name: str) -> str:
     if name in CORPORA:
-        return f"{name}\n  {CORPORA[name]}"
+        licence = f"\n  licence   {CMUDICT_LICENCE}" if name == "cmudict" else ""
+        return f"{name}\n  {CORPORA[name]}{licence}"
     return "\n\n".join(_description(corpus) for corpus in find_corpora(name))
 
 

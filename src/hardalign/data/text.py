@@ -9,13 +9,13 @@ from hardalign.data.example import Symbols
 from hardalign.errors import HardalignError
 
 NORMALIZATIONS = ("NFC", "NFD", "NFKC", "NFKD", "none")
-"""What ``--normalization`` may be."""
+"""The Unicode normal forms a format may ask for."""
 CASES = ("keep", "lower")
-"""What ``--source-case`` may be."""
+"""What a format may do with the capitals of a source."""
 
 
 def normalize(text: str, form: str) -> str:
-    """Give ``text`` in a Unicode normal form; ``"none"`` leaves it alone.
+    """Returns ``text`` in a Unicode normal form; ``"none"`` leaves it alone.
 
     The same word can be spelt with different code points (é is one or two); after normalisation
     it has one spelling, so that a model meets the same symbols in training and in use.
@@ -31,16 +31,16 @@ def normalize(text: str, form: str) -> str:
 
 
 def lower(text: str, form: str) -> str:
-    """Give ``text`` in small letters, in a Unicode normal form.
+    """Returns ``text`` in small letters, in a Unicode normal form.
 
-    Normalised before, since that may make capitals of other characters, and after, since a small
-    letter may be spelt with more code points than its capital.
+    It is normalised before, since that may make capitals of other characters, and after, since a
+    small letter may be spelt with more code points than its capital.
     """
     return normalize(normalize(text, form).lower(), form)
 
 
 def segment(text: str, separator: str) -> Symbols:
-    """Cut ``text`` into symbols.
+    """Cuts ``text`` into symbols.
 
     Args:
         text: What to cut; the empty string has no symbols.
@@ -66,10 +66,10 @@ def segment(text: str, separator: str) -> Symbols:
 
 
 def join(symbols: Iterable[str], separator: str) -> str:
-    """Write symbols as one string: what ``segment`` with the same separator takes apart."""
+    """Writes symbols as one string: what ``segment`` with the same separator takes apart."""
     return separator.join(symbols)
 
 
 def shorten(text: str, limit: int = 40) -> str:
-    """Show ``text`` in an error message: quoted, on one line and not too long."""
+    """Shows ``text`` in an error message: quoted, on one line and not too long."""
     return repr(text if len(text) <= limit else text[: limit - 1] + "…")

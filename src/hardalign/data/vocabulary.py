@@ -92,10 +92,22 @@ class Vocabulary:
     def from_dict(cls, values: Any) -> Vocabulary:
         """Rebuild what ``to_dict`` made."""
         try:
-            source = Alphabet(tuple(values["source"]["letters"]), tuple(values["source"]["tags"]))
-            return cls(source, Alphabet(tuple(values["target"]["letters"])))
+            letters, tags = values["source"]["letters"], values["source"]["tags"]
+            target = values["target"]["letters"]
         except (KeyError, TypeError) as error:
             raise HardalignError(f"not a vocabulary: {error!r} is missing or malformed") from error
+        return cls(Alphabet(_symbols(letters), _symbols(tags)), Alphabet(_symbols(target)))
+
+
+def _symbols(values: object) -> Symbols:
+    """Different symbols that can be written, or a ``HardalignError``."""
+    if type(values) is not list or not all(type(value) is str and value for value in values):
+        raise HardalignError(f"not a vocabulary: not a list of symbols: {values!r:.100}")
+    if len(set(values)) < len(values):
+        raise HardalignError("not a vocabulary: a symbol is there twice")
+    if any("\ud800" <= character <= "\udfff" for character in "".join(values)):
+        raise HardalignError("not a vocabulary: a symbol has half a character")
+    return tuple(values)
 
 
 class UnknownSymbols:

@@ -10,6 +10,11 @@ from collections.abc import Callable
 
 from hardalign.config import ModelConfig
 
+PRIOR_REACH = 10
+"""Distances between source and target places that a position prior tells apart; see ``prior``."""
+CHAIN_REACH = 5
+"""Jumps, in either direction, that a chain of alignments tells apart; see ``chained``."""
+
 
 def closest(count: Callable[[int], int], goal: int) -> int:
     """The size from 1 on whose ``count``, which grows with it, is nearest to ``goal``."""
