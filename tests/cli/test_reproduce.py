@@ -13,7 +13,7 @@ from cli.conftest import Command, assert_complains
 from experiments.conftest import eventually
 from hardalign.experiments.plan import load_plan
 from hardalign.experiments.runs import LOG, MODEL, RESULT, read_results
-from hardalign.training.storage import CHECKPOINT
+from hardalign.folder import CHECKPOINT
 
 PLAN = """
 [[grid]]

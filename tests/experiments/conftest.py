@@ -11,7 +11,7 @@ from typing import Any
 from hardalign.experiments.engine import Outcome, State
 from hardalign.experiments.runs import MODEL, RESULT, Result, Run, write_failure
 from hardalign.files import make_folder, write_bytes, write_json
-from hardalign.training.storage import METRICS
+from hardalign.folder import METRICS
 
 TINY = {"words": 60, "epochs": 2, "embedding": 8, "encoder": 8, "decoder": 8}
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import ray
 import ray.cluster_utils
+from hardalign.training.job import Silent
 
 from experiments.conftest import tiny_run
 from hardalign.errors import HardalignError
@@ -27,8 +28,7 @@ from hardalign.experiments.runs import (
     read_failures,
     read_results,
 )
-from hardalign.training.loop import Silent
-from hardalign.training.storage import CHECKPOINT, WEIGHTS
+from hardalign.folder import CHECKPOINT, WEIGHTS
 
 EPOCHS = 100
 """So many that the first run is not at its end before the watcher looks the next time."""

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hardalign.training.job import Silent
 
 from experiments.conftest import TINY, tiny_run
 from hardalign.corpora.load import load_corpus
+from hardalign.decoding import Search
 from hardalign.errors import HardalignError
 from hardalign.experiments.execute import execute
 from hardalign.experiments.runs import (
@@ -20,10 +22,9 @@ from hardalign.experiments.runs import (
     read_result,
     write_failure,
 )
+from hardalign.folder import WEIGHTS
 from hardalign.metrics import evaluate
 from hardalign.predictor import load
-from hardalign.training.loop import Silent
-from hardalign.training.storage import WEIGHTS
 from hardalign.version import __version__
 
 
@@ -50,13 +51,13 @@ def test_result(system: str, tmp_path: Path) -> None:
     assert read_result(tmp_path) == result
     test = load_corpus("toy:copy", size=60).test
     predictor = load(tmp_path / MODEL)
-    predicted = [one.symbols for one in predictor.predict(test)]
+    predicted = [best.symbols for (best,) in predictor.answers(test, Search())]
     assert result.metrics == evaluate(predicted, [item.targets for item in test]).as_dict()
     assert result.run == what
     assert result.epochs == 2
     assert result.sources == len(result.correct) == len(test)
     assert result.metrics["acc"] == pytest.approx(100 * sum(result.correct) / result.sources)
-    assert result.parameters == sum(weights.numel() for weights in predictor.model.parameters())
+    assert result.parameters == predictor.parameters
     assert result.seconds > 0
     assert result.version == __version__
 

@@ -25,8 +25,8 @@ from hardalign.experiments.runs import (
     read_results,
     write_failure,
 )
+from hardalign.folder import CHECKPOINT
 from hardalign.lock import locked
-from hardalign.training.storage import CHECKPOINT
 
 LONG = tiny_run(words=3000, epochs=10_000)
 

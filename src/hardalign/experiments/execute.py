@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import Any
 
+import hardalign
 from hardalign.corpora.load import load_corpus
 from hardalign.data.example import Example, evaluation_items
 from hardalign.data.formats import FORMATS
 from hardalign.data.reading import read_examples
+from hardalign.decoding import Search
 from hardalign.errors import HardalignError
-from hardalign.experiments.road import Reporter, train
 from hardalign.experiments.runs import (
     FAILURE,
     MODEL,
@@ -25,6 +26,7 @@ from hardalign.experiments.settings import settings_of
 from hardalign.files import sha256, write_json
 from hardalign.metrics import evaluate, score_item
 from hardalign.predictor import Predictor
+from hardalign.training.job import Reporter
 from hardalign.version import __version__
 
 
@@ -50,47 +52,36 @@ def execute(
     """
     if (folder / RESULT).exists():
         return read_result(folder)
-    predictor, test = _train(run, folder / MODEL, reporter, data_dir, device)
+    settings = settings_of(run)
+    recipe = settings.training
+    train = partial(
+        hardalign.train,
+        out=folder / MODEL,
+        system=run.system,
+        size=settings.model,
+        seed=run.seed,
+        epochs=recipe.epochs,
+        batch_size=recipe.batch_size,
+        learning_rate=recipe.learning_rate,
+        clip=recipe.clip,
+        device=device,
+        threads=1,  # runs side by side use the cores better than one run's threads
+        resume=True,
+        reporter=reporter,
+    )
+    if (files := run.files) is None:
+        # The seed is for weights and order alone: all runs must have the same test words.
+        words, stress = settings.words, settings.stress
+        corpus = load_corpus(run.corpus, stress=stress, size=words, data_dir=data_dir)
+        predictor, test = train(corpus), corpus.test
+    else:
+        _check_unchanged(files)
+        test = list(read_examples(files.test, FORMATS[files.format], "evaluation"))
+        predictor = train(files.train, files.dev, format=files.format)
     result = _evaluate(run, folder, predictor, test)
     (folder / FAILURE).unlink(missing_ok=True)
     write_json(folder / RESULT, result.to_dict())
     return result
-
-
-def _train(
-    run: Run, out: Path, reporter: Reporter, data_dir: Path | None, device: str
-) -> tuple[Predictor, list[Example]]:
-    """Returns the trained model, and what to evaluate it on."""
-    settings = settings_of(run)
-    recipe = settings.training
-    how: dict[str, Any] = {
-        "out": out,
-        "system": run.system,
-        "size": settings.model,
-        "seed": run.seed,
-        "epochs": recipe.epochs,
-        "batch_size": recipe.batch_size,
-        "learning_rate": recipe.learning_rate,
-        "clip": recipe.clip,
-        "device": device,
-        "threads": 1,  # runs side by side use the cores better than one run's threads
-        "resume": True,
-        "reporter": reporter,
-    }
-    if run.files is not None:
-        test = list(read_examples(run.files.test, FORMATS[run.files.format], "evaluation"))
-        _check_unchanged(run.files)
-        files = run.files
-        return train(files.train, files.dev, format=files.format, origin={}, **how), test
-    # The seed is for weights and order alone: all runs of a corpus must have the same test words.
-    corpus = load_corpus(run.corpus, stress=settings.stress, size=settings.words, data_dir=data_dir)
-    origin = {
-        "corpus": run.corpus,
-        "seed": 0,
-        "stress": settings.stress,
-        "size": settings.words,
-    }
-    return train(corpus, origin=origin, **how), corpus.test
 
 
 def _check_unchanged(files: Files) -> None:
@@ -104,14 +95,14 @@ def _check_unchanged(files: Files) -> None:
 
 def _evaluate(run: Run, folder: Path, predictor: Predictor, test: list[Example]) -> Result:
     items = evaluation_items(test)
-    predictions = [prediction.symbols for prediction in predictor.predict(items)]
+    predictions = [best.symbols for (best,) in predictor.answers(items, Search())]
     references = [item.targets for item in items]
     pairs = zip(predictions, references, strict=True)
     epochs = epochs_of(folder)
     return Result(
         run=run,
         metrics=evaluate(predictions, references).as_dict(),
-        parameters=sum(parameter.numel() for parameter in predictor.model.parameters()),
+        parameters=predictor.parameters,
         epochs=len(epochs),
         seconds=sum(row["seconds"] for row in epochs),
         sources=len(items),

@@ -18,10 +18,10 @@ from typing import Any, TypeVar
 
 from hardalign.errors import HardalignError
 from hardalign.files import read_json, sha256, write_json
+from hardalign.folder import METRICS
 
 RUN, MODEL, LOG = "run.json", "model", "log.txt"
 RESULT, FAILURE = "result.json", "failure.json"
-EPOCHS = "metrics.jsonl"
 
 T = TypeVar("T", "Files", "Run", "Result", "Failure")
 
@@ -176,7 +176,7 @@ def write_failure(folder: Path, error: str, traceback: str | None = None) -> Non
 def epochs_of(folder: Path) -> list[dict[str, Any]]:
     """Returns the rows of ``metrics.jsonl`` in a run's folder; none before the first epoch."""
     try:
-        lines = (folder / MODEL / EPOCHS).read_text("utf-8").splitlines()
+        lines = (folder / MODEL / METRICS).read_text("utf-8").splitlines()
     except FileNotFoundError:
         return []
     return [json.loads(line) for line in lines]

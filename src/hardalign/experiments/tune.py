@@ -58,8 +58,8 @@ class Trials:
 
 def ranges_of(system: str) -> dict[str, tuple[float, ...]]:
     """Returns what is searched for a system."""
-    sampled = find_system(system).training == "reinforce"
-    return RANGES | ({"samples": SAMPLES} if sampled else {})
+    draws = find_system(system).objective in ("reinforce", "particles")
+    return RANGES | ({"samples": SAMPLES} if draws else {})
 
 
 class Tuning:

@@ -21,24 +21,23 @@ from hardalign.experiments.local import BUSY, DONE, FAILED
 from hardalign.experiments.runs import read_run, write_failure
 from hardalign.lock import BusyError, locked
 from hardalign.training.checkpoint import Progress
-from hardalign.training.loop import Job, Silent
+from hardalign.training.job import Job, Silent
 
 
 class Log(Silent):
     """A ``Reporter`` that prints a line per epoch."""
 
+    def note(self, text: str) -> None:
+        """Print what the user should know."""
+        print(time.strftime("%Y-%m-%d %H:%M:%S"), text, flush=True)
+
     def begin(self, progress: Progress, job: Job) -> None:
         """Say where training starts."""
-        _print(f"{len(job.train)} training pairs, after epoch {progress.epoch}")
-        if job.development.unspellable:
-            _print(
-                f"{job.development.unspellable} development targets have symbols never seen in "
-                "training: they count as wrong, and not in the development log-likelihood"
-            )
+        self.note(f"{len(job.train)} training pairs, after epoch {progress.epoch}")
 
     def epoch(self, row: dict[str, Any]) -> None:
         """Print a complete epoch."""
-        _print(
+        self.note(
             f"epoch {row['epoch']}: loss {row['loss']:.4f}, dev log p "
             f"{row['dev_log_likelihood']:.4f}, dev acc {row['dev_acc']:.2f}, "
             f"{row['words_per_second']:.0f} words/s"
@@ -46,7 +45,7 @@ class Log(Silent):
 
     def end(self) -> None:
         """Say that it is evaluated now."""
-        _print("end of training")
+        self.note("end of training")
 
 
 def work(folder: Path, command: str, device: str, data_dir: Path | None) -> int:
@@ -79,10 +78,6 @@ def _work(folder: Path, device: str, data_dir: Path | None) -> int:
         write_failure(folder, message.partition("\n")[0], trace)
         return FAILED
     return DONE
-
-
-def _print(text: str) -> None:
-    print(time.strftime("%Y-%m-%d %H:%M:%S"), text, flush=True)
 
 
 def _end_with_parent() -> None:

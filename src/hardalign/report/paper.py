@@ -58,7 +58,6 @@ METRICS = {G2P: (WER, PER), TRANSLITERATION: (ACC, MFS), INFLECTION: (ACC, MLD),
 SIZES = ("small", "large")
 
 _AVERAGE = "average"
-_FORMER = {"hard-feed-reinforce": "2"}  # TODO: goes when SYSTEMS has it
 
 _REMARKS = {
     "g2p/CMUDict": "g2p/CMUDict is split by line, not by word: 1,133 of its 11,121 distinct test "
@@ -84,7 +83,7 @@ def task_of(corpus: str) -> str:
 
 def paper_name(system: str) -> str | None:
     """Returns the paper's name of a system, such as U; None if the paper has no such system."""
-    name = SYSTEMS[system].paper if system in SYSTEMS else _FORMER.get(system)
+    name = SYSTEMS[system].paper if system in SYSTEMS else None
     return name if name in _paper_order() else None
 
 
