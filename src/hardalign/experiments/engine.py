@@ -25,7 +25,7 @@ class Engine(Protocol):
         """Start a run; it goes on where its folder left off."""
 
     def ended(self) -> list[tuple[Run, Outcome]]:
-        """Returns the runs that have ended since the last call, after a moment if there are none."""
+        """Returns the runs that have ended since the last call; waits a moment if none has."""
 
     def stop(self, run: Run) -> None:
         """End a run that was started, before its time."""
