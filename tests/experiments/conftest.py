@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from hardalign.experiments.engine import State
-from hardalign.experiments.process import Outcome
+from hardalign.experiments.engine import Outcome, State
 from hardalign.experiments.runs import MODEL, RESULT, Result, Run, write_failure
 from hardalign.files import make_folder, write_bytes, write_json
 from hardalign.folder import METRICS
@@ -117,4 +116,4 @@ def write_epochs(folder: Path, scores: Sequence[float], speed: float = 100.0) ->
 
 def result_of(run: Run) -> Result:
     """Some result."""
-    return Result(run, {"n": 2, "acc": 50.0}, 10, 1, 2.5, 2, [1, 0], [0, 3], "ab", "0.1.0")
+    return Result(run, {"n": 2, "acc": 50.0}, 10, 1, 2.5, 2, [1, 0], "ab", "0.1.0")

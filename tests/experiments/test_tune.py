@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from experiments.conftest import Memory, Scripted, tiny_run
-from hardalign.experiments.local import Local
+from hardalign.experiments.local import Circumstances, Local
 from hardalign.experiments.plan import load_plan
-from hardalign.experiments.process import Circumstances
-from hardalign.experiments.runs import Run
+from hardalign.experiments.runs import Files, Run
 from hardalign.experiments.tune import (
     RANGES,
     STOPPED,
@@ -104,6 +103,11 @@ def test_samples_where_training_draws_any() -> None:
 
 def test_the_best_is_a_plan(tmp_path: Path) -> None:
     run = Run("toy:copy", "soft", "large", 3, {"epochs": 20, "dropout": 0.0, "strip_stress": True})
+    write_plan(tmp_path / "best.toml", run, "the best")
+    assert load_plan(str(tmp_path / "best.toml")) == [run]
+    (tmp_path / "words").write_text("a\tb\n")
+    files = Files.of(*[tmp_path / "words"] * 3, "lexicon")
+    run = Run("files", "soft", "large", 3, {"epochs": 20}, files)
     write_plan(tmp_path / "best.toml", run, "the best")
     assert load_plan(str(tmp_path / "best.toml")) == [run]
 

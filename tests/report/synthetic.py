@@ -36,7 +36,6 @@ def result(
         seconds=60.0,
         sources=len(correct),
         correct=list(correct),
-        distances=[1 - one for one in correct],
         sources_sha256=f"{corpus} {items}",
         version="0.1.0",
     )

@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.trial import Trial, TrialState
 
 from hardalign.experiments.engine import Engine, State, Watcher, prepare
-from hardalign.experiments.estimate import epochs_of
-from hardalign.experiments.runs import Run
+from hardalign.experiments.runs import Run, epochs_of
 from hardalign.files import write_bytes, write_json
 from hardalign.systems import find_system
 
@@ -58,9 +57,9 @@ class Trials:
 
 
 def ranges_of(system: str) -> dict[str, tuple[float, ...]]:
-    """What is searched for a system."""
-    sampled = find_system(system).training == "reinforce"
-    return RANGES | ({"samples": SAMPLES} if sampled else {})
+    """Returns what is searched for a system."""
+    draws = find_system(system).objective in ("reinforce", "particles")
+    return RANGES | ({"samples": SAMPLES} if draws else {})
 
 
 class Tuning:
@@ -145,7 +144,7 @@ class Tuning:
     def _is_hopeless(self, run: Run, trial: Trial) -> bool:
         """Tell the study of new epochs, and ask whether it would stop after one of them."""
         hopeless = False
-        for row in self._rows(run)[self._told[run] :]:
+        for row in epochs_of(self._folder / run.name)[self._told[run] :]:
             trial.report(row["dev_log_likelihood"], row["epoch"])
             hopeless = trial.should_prune() or hopeless
             self._told[run] = row["epoch"]
@@ -156,7 +155,8 @@ class Tuning:
         self.trials.states[run] = state
         if state == "done":
             self._is_hopeless(run, trial)  # it is too late to stop, but others are compared with it
-            value = max(row["dev_log_likelihood"] for row in self._rows(run))
+            rows = epochs_of(self._folder / run.name)
+            value = max(row["dev_log_likelihood"] for row in rows)
             self.trials.values[run] = value
             self._study.tell(trial, value)
         elif state == "stopped":
@@ -164,20 +164,24 @@ class Tuning:
         else:
             self._study.tell(trial, state=TrialState.FAIL)
 
-    def _rows(self, run: Run) -> list[dict[str, Any]]:
-        return epochs_of(self._folder / run.name)
-
 
 def write_plan(path: Path, run: Run, comment: str) -> None:
     """Write a plan for ``hardalign reproduce`` that has one run."""
-    lines = [
-        f"# {comment}",
-        f"systems = {json.dumps([run.system])}",
-        f"sizes = {json.dumps([run.size])}",
-        f"corpora = {json.dumps([run.corpus])}",
-        f"seeds = {json.dumps([run.seed])}",
-        "",
-        "[overrides]",
-        *(f"{name} = {json.dumps(value)}" for name, value in run.overrides.items()),
-    ]
+    tables = {
+        "": {
+            "systems": [run.system],
+            "sizes": [run.size],
+            "corpora": [run.corpus],
+            "seeds": [run.seed],
+        },
+        "\n[overrides]": run.overrides,
+    }
+    if run.files is not None:
+        files = asdict(run.files)
+        del files["sha256"]
+        tables[f"\n[data.{run.corpus}]"] = files
+    lines = [f"# {comment}"]
+    for head, table in tables.items():
+        lines += [head] * bool(head)
+        lines += (f"{name} = {json.dumps(value)}" for name, value in table.items())
     write_bytes(path, ("\n".join(lines) + "\n").encode())
