@@ -17,7 +17,7 @@ from hardalign.runtime.numbers import Floats
 from hardalign.runtime.output import Output
 from hardalign.runtime.pointer import Pointer
 from hardalign.runtime.soft import Soft
-from hardalign.systems import System, find_system
+from hardalign.systems import System, find_system, imported
 
 
 def build_runtime(config: ModelConfig, tensors: Mapping[str, Floats]) -> Runtime[Any, Any]:
@@ -32,6 +32,9 @@ def build_runtime(config: ModelConfig, tensors: Mapping[str, Floats]) -> Runtime
         HardalignError: If there is no system of that name.
     """
     system = find_system(config.system)
+    if system.builders is not None:
+        runtime: Runtime[Any, Any] = imported(system.builders.runtime)(config, tensors)
+        return runtime
     if system.feeding == "pointed":
         return Pointer(tensors, (config.encoder_layers, config.decoder_layers))
     if system.feeding is not None:
@@ -64,4 +67,4 @@ def _fed(system: System, config: ModelConfig, tensors: Mapping[str, Floats]) -> 
     )
     if system.head == "soft":
         return SoftFed(parts)
-    return HardFed(parts, knows_symbol=system.objective == "particles")
+    return HardFed(parts, knows_symbol=system.feedback == "posterior")
