@@ -67,15 +67,25 @@ def compose(system: System, config: ModelConfig, vocabulary: Vocabulary) -> Tran
     return BUILDERS[system.feeding](system, config, vocabulary)
 
 
-def _unfed(system: System, config: ModelConfig, vocabulary: Vocabulary) -> Transducer:
+def unfed(
+    config: ModelConfig,
+    vocabulary: Vocabulary,
+    head: Callable[[Sizes], Head],
+    objective: Objective,
+) -> Transducer:
+    """Returns a system without input feeding, of some head and objective."""
     symbols = len(vocabulary.target)
     encoder = _encoder(config, len(vocabulary.source))
     decoder = Decoder(
         symbols, config.embedding, config.decoder, config.decoder_layers, config.dropout
     )
     sizes = (2 * config.encoder, config.decoder, full_joint(config), symbols)
-    head = HEADS[system.head, system.attention](sizes)
-    return UnfedTransducer(encoder, decoder, head, OBJECTIVES[system.objective](config))
+    return UnfedTransducer(encoder, decoder, head(sizes), objective)
+
+
+def _unfed(system: System, config: ModelConfig, vocabulary: Vocabulary) -> Transducer:
+    head = HEADS[system.head, system.attention]
+    return unfed(config, vocabulary, head, OBJECTIVES[system.objective](config))
 
 
 def _fed(system: System, config: ModelConfig, vocabulary: Vocabulary) -> Transducer:
