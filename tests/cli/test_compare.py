@@ -7,11 +7,17 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Command, assert_complains
+from jobs.fakes import random_model
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    return random_model(tmp_path / "model")
 
 
 @pytest.fixture(autouse=True)
 def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hardalign.cli.main.COMMANDS", ("train", "compare"))
+    monkeypatch.setattr("hardalign.cli.main.COMMANDS", ("compare",))
 
 
 @pytest.fixture

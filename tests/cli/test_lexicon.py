@@ -5,11 +5,17 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Command, assert_complains
+from jobs.fakes import random_model
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    return random_model(tmp_path / "model")
 
 
 @pytest.fixture(autouse=True)
 def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hardalign.cli.main.COMMANDS", ("train", "lexicon"))
+    monkeypatch.setattr("hardalign.cli.main.COMMANDS", ("lexicon",))
 
 
 def rows(text: str, separator: str = "\t") -> list[list[str]]:
