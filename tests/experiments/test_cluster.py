@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 import ray
 import ray.cluster_utils
-from hardalign.training.job import Silent
 
 from experiments.conftest import tiny_run
 from hardalign.errors import HardalignError
@@ -29,6 +28,7 @@ from hardalign.experiments.runs import (
     read_results,
 )
 from hardalign.folder import CHECKPOINT, WEIGHTS
+from hardalign.training.job import Silent
 
 EPOCHS = 100
 """So many that the first run is not at its end before the watcher looks the next time."""

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hardalign.training.job import Silent
 
 from experiments.conftest import TINY, tiny_run
 from hardalign.corpora.load import load_corpus
@@ -25,6 +24,7 @@ from hardalign.experiments.runs import (
 from hardalign.folder import WEIGHTS
 from hardalign.metrics import evaluate
 from hardalign.predictor import load
+from hardalign.training.job import Silent
 from hardalign.version import __version__
 
 
