@@ -66,9 +66,7 @@ class System:
 
     @property
     def score(self) -> ScoreKind:
-        """What its log-likelihood is: of the string, of the string under the rule by which this
-        system decodes, or of one path that spells the string (a lower bound).
-        """
+        """What its log-likelihood is; ``SCORES`` says it in words."""
         if self.head == "pointer":
             return "best path"
         return "decoding rule" if self.feedback else "exact"

@@ -35,7 +35,9 @@ def test_served_until_it_is_ended(model: Path, end: signal.Signals) -> None:
 def test_a_port_in_use(command: Command, model: Path) -> None:
     with listen("127.0.0.1", 0) as taken:
         port = taken.getsockname()[1]
-        assert_complains(command("serve", model, "--port", port), port, "in use", "--port")
+        assert_complains(
+            command("serve", model, "--port", port), port, "in use", "another host or port"
+        )
 
 
 def test_no_such_model(command: Command, tmp_path: Path) -> None:

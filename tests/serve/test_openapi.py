@@ -77,6 +77,6 @@ def test_refusals_are_as_described(
     headers = {"Content-Type": "application/json"} | request_.get("headers", {})
     response = client.post("/predict", **{**request_, "headers": headers})
     assert str(response.status_code) == status
-    error = API["components"]["schemas"]["Error"]
+    error = API["components"]["schemas"]["Refusal"]
     Draft202012Validator(error).validate(response.json())
     assert status in API["paths"]["/predict"]["post"]["responses"]
