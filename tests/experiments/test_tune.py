@@ -8,7 +8,6 @@ import pytest
 from experiments.conftest import Memory, Scripted, tiny_run
 from hardalign.experiments.local import Circumstances, Local
 from hardalign.experiments.plan import load_plan
-from hardalign.experiments.runs import Files, Run
 from hardalign.experiments.tune import (
     RANGES,
     STOPPED,
@@ -20,6 +19,7 @@ from hardalign.experiments.tune import (
     run_trials,
     write_plan,
 )
+from hardalign.runs import Files, Run
 
 BASE = Run("toy:copy", "soft", "large", 0, {"epochs": 20})
 

@@ -60,9 +60,9 @@ def tune(
         where: Where to run.
     """
     from hardalign.experiments.plan import check_corpus
-    from hardalign.experiments.runs import Files, Run
     from hardalign.experiments.settings import settings_of
     from hardalign.experiments.tune import draw_trials, ranges_of, run_trials, write_plan
+    from hardalign.runs import Files, Run
 
     for name, value in (("trials", trials), ("epochs", epochs)):
         if value < 1:

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hardalign.experiments.engine import Engine, State, Watcher, prepare
-from hardalign.experiments.runs import Run, epochs_of
 from hardalign.files import write_bytes, write_json
+from hardalign.runs import Run, epochs_of
 from hardalign.systems import find_system
 
 Method = Literal["random", "halving"]
