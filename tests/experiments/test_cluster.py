@@ -17,7 +17,8 @@ from hardalign.experiments.cluster import Cluster, KilledError, work
 from hardalign.experiments.engine import State, run_all
 from hardalign.experiments.execute import execute
 from hardalign.experiments.local import BUSY, DONE, FAILED, Circumstances
-from hardalign.experiments.runs import (
+from hardalign.folder import CHECKPOINT, WEIGHTS
+from hardalign.runs import (
     LOG,
     MODEL,
     RESULT,
@@ -27,7 +28,6 @@ from hardalign.experiments.runs import (
     read_failures,
     read_results,
 )
-from hardalign.folder import CHECKPOINT, WEIGHTS
 from hardalign.training.job import Silent
 
 EPOCHS = 100

@@ -12,7 +12,10 @@ from hardalign.corpora.load import load_corpus
 from hardalign.decoding import Search
 from hardalign.errors import HardalignError
 from hardalign.experiments.execute import execute
-from hardalign.experiments.runs import (
+from hardalign.folder import WEIGHTS
+from hardalign.metrics import evaluate
+from hardalign.predictor import load
+from hardalign.runs import (
     FAILURE,
     MODEL,
     RESULT,
@@ -21,9 +24,6 @@ from hardalign.experiments.runs import (
     read_result,
     write_failure,
 )
-from hardalign.folder import WEIGHTS
-from hardalign.metrics import evaluate
-from hardalign.predictor import load
 from hardalign.training.job import Silent
 from hardalign.version import __version__
 
