@@ -5,11 +5,15 @@ config.json             model, training and data settings, versions, checksums
 vocabulary.json         the symbols of both sides
 metrics.jsonl           one line per epoch
 checkpoint.safetensors  where training stands, to go on from there
+
+An ensemble has config.json and vocabulary.json, and each of its members a folder of its own in it,
+member-0, member-1 and so on.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,6 +43,8 @@ __all__ = [
     "Origin",
     "description_files",
     "load_folder",
+    "load_members",
+    "member_folders",
     "read_description",
     "read_tensors",
     "write_description",
@@ -55,7 +61,9 @@ CONFIG, VOCABULARY, WEIGHTS = "config.json", "vocabulary.json", "weights.safeten
 METRICS, CHECKPOINT = "metrics.jsonl", "checkpoint.safetensors"
 CHECKSUMS = "sha256"
 """The key of config.json under which checksums are; whoever edits the folder may remove it."""
+MOST_MEMBERS = 1000
 _KEYS = {"format_version", "hardalign", "model", "training", "format", "data", CHECKSUMS}
+_OPTIONAL_KEYS = {"temperature", "members", "start"}
 _LIMIT = 1 << 24  # bytes of config.json and of vocabulary.json
 
 
@@ -69,6 +77,22 @@ class Description:
     vocabulary: Vocabulary
     data: Origin
     """Where the training data came from."""
+    temperature: float = 1.0
+    """At which the model answers; see ``hardalign.runtime.tempered``."""
+    members: int = 1
+    """How many models the folder holds; several are an ensemble."""
+    start: str | None = None
+    """The model whose weights training began with, if it was one."""
+
+    def __post_init__(self) -> None:
+        if type(self.temperature) not in (int, float) or not 0 < self.temperature < math.inf:
+            raise HardalignError(f"strange temperature {self.temperature!r:.100}")
+        if type(self.members) is not int or not 1 <= self.members <= MOST_MEMBERS:
+            raise HardalignError(
+                f"members must be from 1 to {MOST_MEMBERS}, not {self.members!r:.100}"
+            )
+        if self.start is not None and type(self.start) is not str:
+            raise HardalignError(f"strange start {self.start!r:.100}")
 
 
 def write_description(folder: Path, description: Description) -> None:
@@ -88,6 +112,12 @@ def description_files(description: Description) -> dict[str, bytes]:
         "format": description.format.to_dict(),
         "data": description.data.to_dict(),
     }
+    if description.temperature != 1:
+        config["temperature"] = description.temperature
+    if description.members != 1:
+        config["members"] = description.members
+    if description.start is not None:
+        config["start"] = description.start
     checksums = {CONFIG: _checksum(config), VOCABULARY: sha256(vocabulary)}
     return {VOCABULARY: vocabulary, CONFIG: json_bytes({**config, CHECKSUMS: checksums})}
 
@@ -118,19 +148,51 @@ def read_description(folder: Path) -> Description:
         _check(config, content, folder)
     elif isinstance(config.get("model"), dict) and config["model"].get("system") == "hard-feed":
         config["model"]["system"] = "hard-feed-reinforce"
-    try:
-        model = ModelConfig.from_dict(config.get("model"))
-        training = TrainingConfig.from_dict(config.get("training"))
-        format_ = Format.from_dict(config.get("format"))
-        data = Origin.from_dict(config.get("data", {}))
-    except HardalignError as error:
-        raise HardalignError(f"{path}: {error}") from error
     symbols = parse_json(content, vocabulary_path)
     try:
         vocabulary = Vocabulary.from_dict(symbols)
     except HardalignError as error:
         raise HardalignError(f"{vocabulary_path}: {error}") from error
-    return Description(model, training, format_, vocabulary, data)
+    try:
+        return Description(
+            ModelConfig.from_dict(config.get("model")),
+            TrainingConfig.from_dict(config.get("training")),
+            Format.from_dict(config.get("format")),
+            vocabulary,
+            Origin.from_dict(config.get("data", {})),
+            **{name: config[name] for name in config.keys() & _OPTIONAL_KEYS},
+        )
+    except HardalignError as error:
+        raise HardalignError(f"{path}: {error}") from error
+
+
+def member_folders(folder: Path, members: int) -> list[Path]:
+    """Returns the folders of an ensemble's members."""
+    return [folder / f"member-{number}" for number in range(members)]
+
+
+def load_members(folder: Path) -> tuple[list[tuple[Tensors, Description]], Description]:
+    """Returns the models of an ensemble, or the only model of a folder, and what they are together.
+
+    Raises:
+        HardalignError: If a folder is damaged, or the members do not speak the same language.
+    """
+    description = read_description(folder)
+    if description.members == 1:
+        return [load_folder(folder)], description
+    members = []
+    for path in member_folders(folder, description.members):
+        if not path.is_dir():
+            raise HardalignError(
+                f"{folder}: is an ensemble of {description.members} and has no {path.name} yet; "
+                "go on with its training by resume"
+            )
+        tensors, own = load_folder(path)
+        for name in ("vocabulary", "format"):
+            if getattr(own, name) != getattr(description, name):
+                raise HardalignError(f"{path}: has another {name} than its ensemble")
+        members.append((tensors, own))
+    return members, description
 
 
 def load_folder(folder: Path) -> tuple[Tensors, Description]:
@@ -143,6 +205,10 @@ def load_folder(folder: Path) -> tuple[Tensors, Description]:
         HardalignError: If anything in the folder is missing or damaged, or does not fit the rest.
     """
     description = read_description(folder)
+    if description.members != 1:
+        raise HardalignError(
+            f"{folder}: is an ensemble; take one of its members, such as {folder / 'member-0'}"
+        )
     path = folder / WEIGHTS
     try:
         expected = parameter_shapes(description.model, description.vocabulary)
@@ -171,7 +237,7 @@ def load_folder(folder: Path) -> tuple[Tensors, Description]:
 
 def _check(config: dict[str, Any], vocabulary: bytes, folder: Path) -> None:
     """Refuse files that are not what they were when they were written."""
-    if unknown := sorted(config.keys() - _KEYS):
+    if unknown := sorted(config.keys() - _KEYS - _OPTIONAL_KEYS):
         raise HardalignError(f"{folder / CONFIG}: unknown entry {unknown[0]!r:.100}")
     checksums = config.pop(CHECKSUMS, None)
     if checksums is None:

@@ -118,3 +118,21 @@ def evaluate(
         mfs=fsum(item.f_score for item in items) / n,
         mld=distance / n,
     )
+
+
+def calibration_error(
+    confidences: Sequence[float], correct: Sequence[bool], bins: int = 10
+) -> float:
+    """Returns the expected calibration error of whole predictions, 0 to 1.
+
+    Predictions are put into bins of equal width by their confidence, p(prediction | source). The
+    error is the mean over predictions of how far their bin's share of right ones is from its mean
+    confidence: Σ_b n_b / n · |right_b / n_b - confidence_b / n_b|.
+
+    >>> calibration_error([0.9, 0.9], [True, False])
+    0.4
+    """
+    gaps = [0.0] * bins
+    for confidence, right in zip(confidences, correct, strict=True):
+        gaps[min(int(confidence * bins), bins - 1)] += right - confidence
+    return fsum(map(abs, gaps)) / len(confidences)

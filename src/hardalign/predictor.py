@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from hardalign.alignment import Alignment
 from hardalign.bundled import model_folder
+from hardalign.config import ModelConfig
 from hardalign.data.encoding import Encoded, encode_pairs, encode_sources
 from hardalign.data.example import Example
 from hardalign.data.vocabulary import UNKNOWN, UnknownSymbols
@@ -28,9 +29,9 @@ from hardalign.decoding import (
     symbol_scores,
 )
 from hardalign.errors import HardalignError
-from hardalign.folder import Description, load_folder
+from hardalign.folder import Description, load_members
 from hardalign.prediction import NOTHING, Prediction
-from hardalign.runtime import Runtime, build_runtime
+from hardalign.runtime import Runtime, Tempered, build_members
 from hardalign.systems import SCORES, System, find_system
 
 ALIGNER_TABLE = "oracle.table"
@@ -319,16 +320,41 @@ class Predictor:
         )
 
 
-def load(model: str | Path) -> Predictor:
+def load(model: str | Path, *, temperature: float | None = None) -> Predictor:
     """Loads a model folder that ``hardalign train`` wrote, or a bundled model by its name.
+
+    Args:
+        model: The folder of a model or of an ensemble.
+        temperature: At which to answer, if not at that which training found: 1 gives the
+            probabilities as they were learned, more makes them more alike.
 
     Raises:
         HardalignError: If the folder, or a file in it, is missing or damaged.
     """
-    tensors, description = load_folder(model_folder(model))
-    runtime = build_runtime(description.model, tensors)
-    learned = (tensor.size for name, tensor in tensors.items() if name != ALIGNER_TABLE)
-    return Predictor(runtime, description, sum(learned))
+    folder = model_folder(model)
+    members, description = load_members(folder)
+    if temperature is not None:
+        description = replace(description, temperature=temperature)
+    runtime = build_members([(own.model, tensors) for tensors, own in members])
+    if description.temperature != 1:
+        runtime = Tempered(runtime, description.temperature)
+    learned = (
+        tensor.size
+        for tensors, _ in members
+        for name, tensor in tensors.items()
+        if name != ALIGNER_TABLE
+    )
+    spokesman = _least_exact([own.model for _, own in members], folder)
+    return Predictor(runtime, replace(description, model=spokesman), sum(learned))
+
+
+def _least_exact(models: list[ModelConfig], folder: Path) -> ModelConfig:
+    """Returns the member of an ensemble whose kind of score all of them have together."""
+    systems = [find_system(model.system) for model in models]
+    if len({system.alignment for system in systems}) > 1:
+        raise HardalignError(f"{folder}: its members' alignments are of different kinds")
+    kinds = list(SCORES)
+    return max(models, key=lambda model: kinds.index(find_system(model.system).score))
 
 
 def _warn(unknown: UnknownSymbols) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hardalign.config import ModelConfig
@@ -10,6 +10,7 @@ from hardalign.runtime.attention import Attention, PriorAttention
 from hardalign.runtime.chained import Chained, Jumps
 from hardalign.runtime.decoder import Decoder
 from hardalign.runtime.encoder import Encoder
+from hardalign.runtime.ensemble import Ensemble
 from hardalign.runtime.fed import FedDecoder, FedParts, HardFed, SoftFed
 from hardalign.runtime.hard import Hard
 from hardalign.runtime.interface import Runtime
@@ -52,6 +53,14 @@ def build_runtime(config: ModelConfig, tensors: Mapping[str, Floats]) -> Runtime
         monotone = system.attention == "monotone chain"
         return Chained(reader, attention, Jumps(tensors, UNFED, config.decoder, monotone))
     return Hard(reader)
+
+
+def build_members(
+    members: Sequence[tuple[ModelConfig, Mapping[str, Floats]]],
+) -> Runtime[Any, Any]:
+    """Returns one model as it is, and several as an ensemble."""
+    runtimes = [build_runtime(config, tensors) for config, tensors in members]
+    return Ensemble(runtimes) if len(runtimes) > 1 else runtimes[0]
 
 
 def build_reader(

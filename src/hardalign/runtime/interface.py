@@ -58,6 +58,10 @@ class Runtime(ABC, Generic[Memory, State]):
             tolerance: How much of the probability may be left out where that saves time.
         """
 
+    def actions(self, memory: Memory, targets: Targets) -> Ints:  # noqa: ARG002
+        """Returns the numbers of the actions [P, K] that write given targets, then padding."""
+        return targets.symbols
+
     @abstractmethod
     def follow(self, memory: Memory, targets: Targets) -> Lattice:
         """Returns the alignments of given targets with the words they belong to."""

@@ -105,7 +105,7 @@ class Pointer(Runtime[PointerMemory, PointerState]):
 
     def follow(self, memory: PointerMemory, targets: Targets) -> Lattice:
         """Returns the aligner's paths; their scores are lower bounds of log p(y | x)."""
-        actions = self._oracle(memory.words, targets)  # [P, K]
+        actions = self.actions(memory, targets)
         every = np.arange(len(actions))
         state, previous = self._start(memory, targets.word), np.full(len(actions), BEGIN)
         scores = np.zeros(targets.symbols.shape, self._bias.dtype)
@@ -126,8 +126,9 @@ class Pointer(Runtime[PointerMemory, PointerState]):
         hidden = tuple((lstm.zeros(len(word)), lstm.zeros(len(word))) for lstm in self._layers)
         return PointerState(memory, word, np.zeros(len(word), np.intp), hidden)
 
-    def _oracle(self, words: Words, targets: Targets) -> Ints:
+    def actions(self, memory: PointerMemory, targets: Targets) -> Ints:
         """Returns the aligner's actions [P, K] of given pairs."""
+        words = memory.words
         pairs = [
             Encoded(
                 words.symbols[word, : words.lengths[word]].tolist(),

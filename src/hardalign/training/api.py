@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,15 +9,16 @@ from hardalign.config import CLIPS, ModelConfig, TrainingConfig, find_size
 from hardalign.corpora.load import Corpus
 from hardalign.data.formats import Format
 from hardalign.data.vocabulary import Vocabulary
+from hardalign.errors import HardalignError
 from hardalign.folder import Description
-from hardalign.lock import locked
 from hardalign.predictor import Predictor, load
 from hardalign.systems import DEFAULT_SYSTEM, find_system
-from hardalign.training.claim import claim_folder
 from hardalign.training.data import Data, read_data
-from hardalign.training.job import Job, Reporter, Silent
-from hardalign.training.loop import train as run
+from hardalign.training.job import Reporter, Silent
 from hardalign.training.machine import Machine
+from hardalign.training.members import train_members
+from hardalign.training.run import Run, train_folder
+from hardalign.training.warmstart import Start
 
 
 def train(
@@ -40,6 +40,9 @@ def train(
     devices: int = 1,
     precision: str = "32-true",
     threads: int | None = None,
+    members: int = 1,
+    processes: int = 1,
+    start: str | Path | None = None,
     resume: bool = False,
     overwrite: bool = False,
     reporter: Reporter | None = None,
@@ -52,7 +55,8 @@ def train(
     'K OW T'
 
     After every epoch all is saved: an interrupted run goes on with ``resume=True``, and ends with
-    the very same weights. The folder is locked for as long as training takes.
+    the very same weights. The folder is locked for as long as training takes. At the end, the
+    temperature is found at which the development set is most probable, and kept with the model.
 
     Args:
         train: Training data: a file, rows of strings, examples, or a corpus of ``load_corpus``.
@@ -73,6 +77,12 @@ def train(
         devices: How many of them, with a process for each.
         precision: ``"32-true"`` or ``"64-true"``; on a GPU also ``"bf16-mixed"`` or ``"16-mixed"``.
         threads: Processor threads of each process. None is 1, or what a resumed run had before.
+        members: How many models to train, with this seed and the next ones; several are an
+            ensemble, which answers as one model.
+        processes: How many members to train at a time. With more than one, a script must be
+            importable: its work below ``if __name__ == "__main__"``.
+        start: A model of the same system and size, with whose weights to begin. Its vocabulary is
+            extended by what is new in the training data.
         resume: Go on with the run in the folder after its last complete epoch.
         overwrite: Replace the model in the folder.
         reporter: Is told how training goes; nobody is, by default.
@@ -94,21 +104,29 @@ def train(
         seed=seed,
         threads=threads,
     )
+    if processes < 1:
+        raise HardalignError(f"processes must be at least 1, not {processes}")
+    if processes > 1 and devices > 1:
+        raise HardalignError("members that have several devices are trained one at a time")
+    model = replace(sizes, system=system)
+    beginning = None if start is None else Start.of(start, model)
     data = read_data(train, dev, format, allow_empty, reporter.note)
     vocabulary = Vocabulary.of(data.train)
+    if beginning is not None:
+        vocabulary = beginning.extended(vocabulary)
     data.check(vocabulary)
-    model = replace(sizes, system=system)
-    description = Description(model, training, data.format, vocabulary, data.origin)
-    folder = Path(out)
-    with locked(folder, f"train {uuid.uuid4()}"):
-        description = claim_folder(
-            folder, description, resume=resume, overwrite=overwrite, note=reporter.note
-        )
-        job = Job.of(folder, description, data.train, data.dev)
-        if job.development.unspellable:
-            reporter.note(
-                f"{job.development.unspellable} development targets have symbols never seen in "
-                "training: they count as wrong, and not in the development log-likelihood"
-            )
-        run(job, machine, reporter)
-    return load(folder)
+    description = Description(
+        model,
+        training,
+        data.format,
+        vocabulary,
+        data.origin,
+        members=members,
+        start=None if beginning is None else beginning.name,
+    )
+    run = Run(description, data.train, data.dev, machine, beginning, resume, overwrite)
+    if members > 1:
+        train_members(Path(out), run, processes, reporter)
+    else:
+        train_folder(Path(out), run, reporter)
+    return load(out)

@@ -84,7 +84,9 @@ def _check_same_run(
     before = read_description(folder)
     threads = before.training.threads
     same = replace(before.training, epochs=now.epochs, threads=now.threads)
-    before = replace(before, training=same)
+    before = replace(before, training=same, temperature=description.temperature)
+    if min(before.members, description.members) > 1:  # an ensemble may grow
+        before = replace(before, members=description.members)
     for field in fields(before):
         old, new = getattr(before, field.name), getattr(description, field.name)
         if old != new:
@@ -114,6 +116,8 @@ def _check_beginning(folder: Path, description: Description, taken: set[str]) ->
 
 def _difference(old: Any, new: Any) -> str:
     """The first setting that differs."""
+    if not hasattr(old, "to_dict") or not hasattr(new, "to_dict"):
+        return f"{old!r:.200}, now {new!r:.200}"
     a, b = old.to_dict(), new.to_dict()
     name = next(name for name in {**a, **b} if a.get(name) != b.get(name))
     return f"{name} {a.get(name)!r:.200}, now {b.get(name)!r:.200}"

@@ -12,6 +12,7 @@ from hardalign.data.example import Example, Symbols, evaluation_items, training_
 from hardalign.data.vocabulary import UNKNOWN, Vocabulary
 from hardalign.folder import Description
 from hardalign.training.checkpoint import Progress
+from hardalign.training.warmstart import Start
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,8 @@ class Job:
     description: Description
     train: list[Encoded]
     development: Development
+    start: Start | None = None
+    """The weights to begin with; none for random ones."""
 
     @classmethod
     def of(
@@ -53,11 +56,12 @@ class Job:
         description: Description,
         train: Iterable[Example],
         development: Sequence[Example],
+        start: Start | None = None,
     ) -> Job:
         """Number the data of a run."""
         vocabulary = description.vocabulary
         pairs = encode_pairs(training_pairs(train), vocabulary)
-        return cls(folder, description, pairs, Development.of(development, vocabulary))
+        return cls(folder, description, pairs, Development.of(development, vocabulary), start)
 
 
 class Reporter(Protocol):

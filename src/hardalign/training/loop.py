@@ -49,6 +49,9 @@ def _train(process: Process, job: Job, reporter: Reporter) -> Progress:
     checkpoint = read_checkpoint(folder)
     if checkpoint is None:
         model.prepare(job.train)
+        if job.start is not None:
+            weights = job.start.weights(arrays(model), job.description.vocabulary)
+            model.load_state_dict({name: torch.as_tensor(one) for name, one in weights.items()})
     model.to(process.device, process.dtype)
     optimizer = optim.Adam(model.parameters(), config.learning_rate, fused=True)
     if checkpoint is not None:

@@ -1,0 +1,125 @@
+"""A model whose next-symbol distributions are flattened or sharpened by one number, T.
+
+    p_T(y_i | y_<i, x) = p(y_i | y_<i, x)^(1/T) / Σ_y p(y | y_<i, x)^(1/T)
+
+It is applied to the finished distribution of each step, mixtures over positions and members
+included, so that it means the same for every system, and strings keep a proper distribution. What
+is most probable at a step stays so. Given both strings, p_T(y | x) is p(y | x) times a factor in
+which no alignment occurs: p(a | x, y) stays what it was.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from hardalign.data.vocabulary import BEGIN, END, PAD
+from hardalign.errors import HardalignError
+from hardalign.runtime.interface import Memory, Runtime, State, Step
+from hardalign.runtime.lattice import Lattice
+from hardalign.runtime.numbers import Floats, Ints, log_softmax, unwarned
+from hardalign.runtime.words import Targets, Words
+
+
+@dataclass(frozen=True)
+class Taken:
+    """One step of given targets: what might have come next, and what did."""
+
+    target: Ints
+    """[N] the targets that have come so far."""
+    symbol: Ints
+    """[N] the place of the symbol that each is about to write."""
+    column: Ints
+    """[N] of what comes next."""
+    log_probs: Floats
+    """[N, V]"""
+
+
+def taken(runtime: Runtime[Memory, State], memory: Memory, targets: Targets) -> Iterator[Taken]:
+    """Yields the whole distribution of every step along given targets."""
+    actions = runtime.actions(memory, targets)  # [P, K]
+    lengths = (actions != PAD).sum(1)
+    target, rows = np.arange(len(actions)), targets.word
+    symbol = np.zeros(len(actions), np.intp)
+    state, previous = runtime.start(memory), np.full(len(actions), BEGIN)
+    for position, action in enumerate(actions.T):
+        step = runtime.step(state, rows, previous)
+        column = action[target] - END
+        yield Taken(target, symbol[target], column, step.log_probs)
+        symbol += action != runtime.silent
+        state, rows = step.state, np.flatnonzero(lengths[target] > position + 1)
+        target = target[rows]
+        previous = action[target]
+
+
+class Tempered(Runtime[Memory, State]):
+    """A runtime at some temperature; 1 would change nothing."""
+
+    def __init__(self, runtime: Runtime[Memory, State], temperature: float) -> None:
+        if not 0 < temperature < math.inf:
+            raise HardalignError(f"the temperature must be above 0 and finite, not {temperature}")
+        self._runtime = runtime
+        self._temperature = temperature
+        self.symbols, self.silent = runtime.symbols, runtime.silent
+
+    def read(self, words: Words) -> Memory:
+        """Reads source words."""
+        return self._runtime.read(words)
+
+    def start(self, memory: Memory) -> State:
+        """Returns the state before the first step."""
+        return self._runtime.start(memory)
+
+    @unwarned
+    def step(self, state: State, rows: Ints, symbols: Ints, tolerance: float = 0.0) -> Step[State]:
+        """Returns what the model says, at the temperature."""
+        step = self._runtime.step(state, rows, symbols, tolerance)
+        return replace(step, log_probs=log_softmax(step.log_probs / self._temperature))
+
+    def actions(self, memory: Memory, targets: Targets) -> Ints:
+        """Returns the model's own actions."""
+        return self._runtime.actions(memory, targets)
+
+    def follow(self, memory: Memory, targets: Targets) -> Lattice:
+        """Returns the model's alignments with scores at the temperature."""
+
+        def scores() -> Floats:
+            log_probs = np.zeros(targets.symbols.shape)
+            for step in taken(self, memory, targets):
+                chosen = step.log_probs[np.arange(len(step.target)), step.column]
+                log_probs[step.target, step.symbol] += chosen
+            return log_probs
+
+        return TemperedLattice(lambda: self._runtime.follow(memory, targets), scores)
+
+
+@dataclass(frozen=True)
+class TemperedLattice(Lattice):
+    """The alignments of one lattice and the scores of another; each is made when it is needed."""
+
+    make_alignments: Callable[[], Lattice]
+    make_scores: Callable[[], Floats]
+
+    @cached_property
+    def _alignments(self) -> Lattice:
+        return self.make_alignments()
+
+    def log_probs(self) -> Floats:
+        """Returns log p_T(y_i | y_<i, x) [P, I]."""
+        return self.make_scores()
+
+    def weights(self) -> Floats:
+        """Returns the weights that the model has at any temperature [P, I, J]."""
+        return self._alignments.weights()
+
+    def best_path(self) -> Ints:
+        """Returns the path that the model has at any temperature [P, I]."""
+        return self._alignments.best_path()
+
+    def samples(self, noise: Floats) -> Ints:
+        """Draws from p(a | x, y), which no temperature changes."""
+        return self._alignments.samples(noise)

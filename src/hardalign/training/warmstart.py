@@ -1,0 +1,131 @@
+"""Training that begins with another model's weights, for new words and new symbols."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from hardalign.bundled import model_folder
+from hardalign.config import ModelConfig
+from hardalign.data.example import Symbols
+from hardalign.data.vocabulary import RESERVED, Alphabet, Vocabulary
+from hardalign.errors import HardalignError
+from hardalign.files import sha256
+from hardalign.folder import WEIGHTS, load_folder
+from hardalign.runtime.numbers import Ints
+from hardalign.shapes import parameter_shapes
+from hardalign.tensors import Tensors
+
+SHAPING = ("system", "embedding", "encoder", "encoder_layers", "decoder", "decoder_layers")
+"""The settings that two models must share for one to go on with the other's weights."""
+ALIGNER_TABLE = "oracle.table"
+"""Is learned from the training data before training begins, each time anew."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """The weights to begin with."""
+
+    name: str
+    """Of the model, with a checksum of its weights."""
+    config: ModelConfig
+    tensors: Tensors
+    vocabulary: Vocabulary
+
+    @classmethod
+    def of(cls, model: str | Path, config: ModelConfig) -> Start:
+        """Reads the weights of a model.
+
+        Args:
+            model: Its folder, or the name of a bundled model.
+            config: Of the model that is to be trained.
+
+        Raises:
+            HardalignError: If the two are not of the same system and size, or there is no model.
+        """
+        folder = model_folder(model)
+        tensors, description = load_folder(folder)
+        for name in SHAPING:
+            theirs, ours = getattr(description.model, name), getattr(config, name)
+            if theirs != ours:
+                raise HardalignError(
+                    f"{model}: cannot begin with its weights: its {name.replace('_', ' ')} is "
+                    f"{theirs}, not {ours}; train the same system and size"
+                )
+        checksum = sha256((folder / WEIGHTS).read_bytes())[:12]
+        return cls(f"{model} sha256:{checksum}", config, tensors, description.vocabulary)
+
+    def extended(self, vocabulary: Vocabulary) -> Vocabulary:
+        """Returns the model's vocabulary, and after it what is new in another.
+
+        Raises:
+            HardalignError: If weights of the model could not be used with so many symbols.
+        """
+        ours, theirs = self.vocabulary, vocabulary
+        source = Alphabet(
+            _joined(ours.source.letters, theirs.source.letters),
+            _joined(ours.source.tags, theirs.source.tags),
+        )
+        target = Alphabet(_joined(ours.target.letters, theirs.target.letters))
+        joined = Vocabulary(source, target)
+        shapes = parameter_shapes(self.config, joined)
+        for name, tensor in self.tensors.items():
+            if _fixed(name, shapes[name]) != _fixed(name, tensor.shape):
+                new = [*target.letters[len(ours.target.letters) :]]
+                new += source.tags[len(ours.source.tags) :]
+                raise HardalignError(
+                    f"a {self.config.system} model has other sizes with other numbers of symbols, "
+                    f"and the data have new ones, first {new[0]!r}: leave these out, or train "
+                    "from nothing"
+                )
+        return joined
+
+    def weights(self, fresh: Tensors, vocabulary: Vocabulary) -> Tensors:
+        """Returns the model's weights, with fresh ones for the symbols that it does not know.
+
+        Args:
+            fresh: A new model's tensors.
+            vocabulary: Its vocabulary, as ``extended`` made it.
+        """
+        weights = dict(fresh)
+        for name, old in self.tensors.items():
+            if name == ALIGNER_TABLE:
+                continue
+            new = np.array(fresh[name])
+            rows = np.arange(len(old))
+            if name == "encoder.embedding.weight":
+                rows = _source_numbers(self.vocabulary.source, vocabulary.source)
+            elif _by_target(name):
+                # A pointer's last action, STEP, stays the last.
+                step = len(old) - len(self.vocabulary.target)
+                rows[len(rows) - step :] += len(new) - len(old)
+            new[(rows, ..., slice(old.shape[-1]))[: old.ndim + 1] if old.ndim > 1 else rows] = old
+            weights[name] = new
+        return weights
+
+
+def _joined(old: Symbols, new: Symbols) -> Symbols:
+    return old + tuple(symbol for symbol in new if symbol not in set(old))
+
+
+def _source_numbers(old: Alphabet, new: Alphabet) -> Ints:
+    """Returns the new numbers of all old symbols; new letters come before the tags."""
+    numbers = np.arange(len(old))
+    numbers[RESERVED + len(old.letters) :] += len(new.letters) - len(old.letters)
+    return numbers
+
+
+def _by_target(name: str) -> bool:
+    """Tells whether a tensor has a row for each target symbol."""
+    return name == "decoder.embedding.weight" or name.endswith((".output.weight", ".output.bias"))
+
+
+def _fixed(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Returns those sizes of a tensor that symbols do not change."""
+    if name == ALIGNER_TABLE:
+        return ()
+    if name == "tags.merge.weight":
+        return shape[:1]
+    return shape[1:] if name == "encoder.embedding.weight" or _by_target(name) else shape

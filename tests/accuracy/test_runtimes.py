@@ -1,0 +1,202 @@
+"""Temperatures and ensembles against enumeration, on models small enough for it."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from conftest import random_pair, tiny_model
+from hardalign.config import ModelConfig
+from hardalign.data.encoding import Encoded
+from hardalign.data.vocabulary import BEGIN, END, RESERVED
+from hardalign.decoding import Search, answer
+from hardalign.errors import HardalignError
+from hardalign.runtime import Ensemble, Runtime, Targets, Tempered, Words, build_runtime
+from hardalign.systems import SYSTEMS
+
+AnyRuntime = Runtime[Any, Any]
+PAIRS = [random_pair(letters, target, seed=letters) for letters, target in ((2, 3), (3, 1), (1, 2))]
+systems = pytest.mark.parametrize("system", SYSTEMS)
+written = pytest.mark.parametrize("system", [name for name in SYSTEMS if name != "monotonic"])
+
+
+def tiny(system: str = "hard", seed: int = 0) -> AnyRuntime:
+    config = ModelConfig(system, embedding=3, encoder=4, decoder=5)
+    model = tiny_model(system, seed=seed)
+    return build_runtime(config, {k: v.numpy() for k, v in model.state_dict().items()})
+
+
+def follow(runtime: AnyRuntime, pairs: list[Encoded] = PAIRS) -> Any:
+    targets = Targets.of(range(len(pairs)), [pair.target for pair in pairs])
+    return runtime.follow(runtime.read(Words.of(pairs)), targets)
+
+
+def next_log_probs(runtime: AnyRuntime, pair: Encoded, prefix: tuple[int, ...]) -> Any:
+    """log p(· | prefix) by steps of one hypothesis."""
+    state = runtime.start(runtime.read(Words.of([pair])))
+    for symbol in (BEGIN, *prefix):
+        step = runtime.step(state, np.array([0]), np.array([symbol]))
+        state = step.state
+    return step.log_probs[0]
+
+
+def chain_rule(
+    distribution: Any, target: list[int]
+) -> list[float]:  # distribution: from a prefix to log-probabilities
+    return [
+        float(distribution(tuple(target[:i]))[symbol - END]) for i, symbol in enumerate(target)
+    ]
+
+
+@written
+def test_scores_at_a_temperature_are_those_of_the_definition(system: str) -> None:
+    inner, temperature = tiny(system), 1.7
+
+    def by_hand(pair: Encoded, prefix: tuple[int, ...]) -> Any:
+        powers = np.exp(next_log_probs(inner, pair, prefix)) ** (1 / temperature)
+        return np.log(powers / powers.sum())
+
+    lattice = follow(Tempered(inner, temperature))
+    for pair, row in zip(PAIRS, lattice.log_probs(), strict=True):
+        expected = chain_rule(partial(by_hand, pair), pair.target)
+        np.testing.assert_allclose(row[: len(pair.target)], expected, atol=1e-10)
+        assert (row[len(pair.target) :] == 0).all()
+
+
+def test_a_pointer_at_a_temperature_is_scored_along_its_own_path() -> None:
+    inner = tiny("monotonic")
+    lattice = follow(Tempered(inner, 2.0))
+    targets = Targets.of(range(len(PAIRS)), [pair.target for pair in PAIRS])
+    actions = inner.actions(inner.read(Words.of(PAIRS)), targets)
+    for pair, row, path in zip(PAIRS, lattice.log_probs(), actions, strict=True):
+        path = [int(action) for action in path if action]
+        total = 0.0
+        for i, action in enumerate(path):
+            powers = np.exp(next_log_probs(inner, pair, tuple(path[:i])) / 2)
+            total += np.log(powers[action - END] / powers.sum())
+        assert row.sum() == pytest.approx(total, abs=1e-10)
+
+
+@systems
+def test_temperature_1_changes_nothing(system: str) -> None:
+    inner = tiny(system)
+    for one, other in zip(
+        follow(Tempered(inner, 1.0)).log_probs(), follow(inner).log_probs(), strict=True
+    ):
+        np.testing.assert_allclose(one, other, atol=1e-10)
+
+
+@systems
+def test_no_temperature_changes_alignments(system: str) -> None:
+    one, other = follow(Tempered(tiny(system), 2.5)), follow(tiny(system))
+    assert (one.weights() == other.weights()).all()
+    assert (one.best_path() == other.best_path()).all()
+
+
+@pytest.mark.parametrize("temperature", [0.5, 3.0])
+@pytest.mark.parametrize("members", [1, 3])
+def test_probabilities_of_all_strings_sum_to_1(temperature: float, members: int) -> None:
+    """Those up to a length, and of all longer ones together, by their prefixes."""
+    inner = tiny() if members == 1 else Ensemble([tiny("hard-hmm", k) for k in range(members)])
+    runtime = Tempered(inner, temperature)
+    letters = range(RESERVED, RESERVED + 3)
+    strings = [list(s) for length in range(4) for s in product(letters, repeat=length)]
+    source = PAIRS[0]
+    pairs = [Encoded(source.source, source.tags, [*string, END]) for string in strings]
+    log_probs = follow(runtime, pairs).log_probs()
+    ended = np.exp(log_probs.sum(1)).sum()
+    going_on = sum(
+        np.exp(row[:3].sum()) * (1 - np.exp(row[3]))
+        for row, string in zip(log_probs, strings, strict=True)
+        if len(string) == 3
+    )
+    assert ended + going_on == pytest.approx(1, abs=1e-10)
+
+
+@pytest.mark.parametrize("temperature", [0.4, 4.0])
+def test_greedy_strings_are_the_same_at_any_temperature(temperature: float) -> None:
+    strings = [
+        [best.hypothesis.symbols for (best,) in answer(runtime, PAIRS, Search())]
+        for runtime in (tiny(), Tempered(tiny(), temperature))
+    ]
+    assert strings[0] == strings[1]
+
+
+@pytest.mark.parametrize("temperature", [0.0, -1.0, float("inf"), float("nan")])
+def test_impossible_temperatures_are_refused(temperature: float) -> None:
+    with pytest.raises(HardalignError, match="above 0 and finite"):
+        Tempered(tiny(), temperature)
+
+
+MIXED = ("hard", "hard-hmm", "hard-monotonic")
+
+
+def members(system: str) -> list[AnyRuntime]:
+    if system == "mixed":
+        return [tiny(name, k) for k, name in enumerate(MIXED)]
+    return [tiny(system, k) for k in range(3)]
+
+
+ensembles = pytest.mark.parametrize("system", [*SYSTEMS, "mixed"])
+
+
+@ensembles
+def test_an_ensemble_is_the_mixture_of_whole_strings(system: str) -> None:
+    runtimes = members(system)
+    lattice = follow(Ensemble(runtimes))
+    own = [np.exp(follow(runtime).log_probs().sum(1)) for runtime in runtimes]
+    np.testing.assert_allclose(np.exp(lattice.log_probs().sum(1)), np.mean(own, 0), rtol=1e-9)
+    shares = np.array(own) / np.sum(own, 0)  # [M, P]
+    weights = [follow(runtime).weights() for runtime in runtimes]
+    expected = np.einsum("mp,mpij->pij", shares, weights)
+    np.testing.assert_allclose(lattice.weights(), expected, atol=1e-10)
+    assert (lattice.best_path() == expected.argmax(-1)).all()
+
+
+@pytest.mark.parametrize("system", ["hard", "soft-feed", "hard-feed", "hard-monotonic", "mixed"])
+def test_an_ensembles_steps_multiply_to_its_scores(system: str) -> None:
+    runtime = Ensemble(members(system))
+    for pair, row in zip(PAIRS, follow(runtime).log_probs(), strict=True):
+        steps = chain_rule(partial(next_log_probs, runtime, pair), pair.target)
+        np.testing.assert_allclose(row[: len(pair.target)], steps, atol=1e-10)
+
+
+def test_hypotheses_of_an_ensemble_do_not_disturb_one_another() -> None:
+    runtime = Ensemble(members("hard"))
+    (best,) = next(iter(answer(runtime, PAIRS[:1], Search(beam=8))))
+    together = [own[0] for own in answer(runtime, PAIRS, Search(beam=8))]
+    assert together[0].hypothesis.symbols == best.hypothesis.symbols
+    for pair, one in zip(PAIRS, together, strict=True):
+        if one.hypothesis.finished:
+            target = [*one.hypothesis.symbols, END]
+            scores = follow(runtime, [Encoded(pair.source, pair.tags, target)]).log_probs()
+            assert one.hypothesis.log_prob == pytest.approx(scores.sum(), abs=1e-9)
+
+
+@pytest.mark.parametrize("system", ["hard", "hard-monotonic", "mixed"])
+def test_samples_of_an_ensemble_have_its_posterior(system: str) -> None:
+    lattice = follow(Ensemble(members(system)), PAIRS[:1])
+    steps, count = len(PAIRS[0].target), 40_000
+    noise = np.random.default_rng(0).random((1, steps, count))
+    drawn = lattice.samples(noise)[0]  # [I, S]
+    width = lattice.weights().shape[-1]
+    shares = (drawn[:, :, None] == np.arange(width)).mean(1)
+    np.testing.assert_allclose(shares, lattice.weights()[0], atol=4 * 0.5 / count**0.5)
+
+
+def test_samples_of_an_ensemble_are_whole_alignments_of_one_member() -> None:
+    """Members that never go back draw no alignment that does, and neither do all together."""
+    lattice = follow(Ensemble(members("hard-monotonic")), PAIRS[:1])
+    noise = np.random.default_rng(1).random((1, len(PAIRS[0].target), 2000))
+    assert (np.diff(lattice.samples(noise)[0], axis=0) >= 0).all()
+
+
+def test_members_must_fit_together() -> None:
+    with pytest.raises(HardalignError, match="needs members"):
+        Ensemble([])
+    with pytest.raises(HardalignError, match="the same symbols"):
+        Ensemble([tiny("hard"), tiny("monotonic")])
