@@ -9,25 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from conftest import random_pair, tiny_model
-from hardalign.config import ModelConfig
+from accuracy.tiny import tiny
+from conftest import random_pair
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import BEGIN, END, RESERVED
 from hardalign.decoding import Search, answer
 from hardalign.errors import HardalignError
-from hardalign.runtime import Ensemble, Runtime, Targets, Tempered, Words, build_runtime
+from hardalign.runtime import Ensemble, Runtime, Targets, Tempered, Words
 from hardalign.systems import SYSTEMS
 
 AnyRuntime = Runtime[Any, Any]
 PAIRS = [random_pair(letters, target, seed=letters) for letters, target in ((2, 3), (3, 1), (1, 2))]
 systems = pytest.mark.parametrize("system", SYSTEMS)
 written = pytest.mark.parametrize("system", [name for name in SYSTEMS if name != "monotonic"])
-
-
-def tiny(system: str = "hard", seed: int = 0) -> AnyRuntime:
-    config = ModelConfig(system, embedding=3, encoder=4, decoder=5)
-    model = tiny_model(system, seed=seed)
-    return build_runtime(config, {k: v.numpy() for k, v in model.state_dict().items()})
 
 
 def follow(runtime: AnyRuntime, pairs: list[Encoded] = PAIRS) -> Any:
@@ -44,12 +38,9 @@ def next_log_probs(runtime: AnyRuntime, pair: Encoded, prefix: tuple[int, ...]) 
     return step.log_probs[0]
 
 
-def chain_rule(
-    distribution: Any, target: list[int]
-) -> list[float]:  # distribution: from a prefix to log-probabilities
-    return [
-        float(distribution(tuple(target[:i]))[symbol - END]) for i, symbol in enumerate(target)
-    ]
+def chain_rule(distribution: Any, target: list[int]) -> list[float]:
+    """log p(y_i | y_<i), by a function from prefixes to log-probabilities."""
+    return [float(distribution(tuple(target[:i]))[symbol - END]) for i, symbol in enumerate(target)]
 
 
 @written

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from json import dumps
+from math import exp
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,14 @@ import tyro
 
 from hardalign.cli.console import note, note_skipped, watched
 from hardalign.cli.fetching import DataDir, load
-from hardalign.cli.options import FileOptions, Model, Number, OptionalFile, threads_or_cores
+from hardalign.cli.options import (
+    FileOptions,
+    Model,
+    Number,
+    OptionalFile,
+    Temperature,
+    threads_or_cores,
+)
 from hardalign.errors import HardalignError
 from hardalign.files import sha256
 from hardalign.version import __version__
@@ -25,6 +33,7 @@ def evaluate(
     file: tyro.conf.Positional[OptionalFile] = None,
     *,
     beam: Number = None,
+    temperature: Temperature = None,
     json: bool = False,
     threads: Number = None,
     data_dir: DataDir = None,
@@ -38,14 +47,17 @@ def evaluate(
     Every distinct source counts once, against the closest of its references. ACC is the percentage
     predicted exactly, WER = 100 - ACC. PER is the mean over words of edit distance / length of the
     reference; the corpus-level PER is the sum of distances / sum of lengths. MFS is the mean
-    F-score of the NEWS shared task, MLD the mean edit distance. The last line is the signature:
-    what these figures were computed from, and how.
+    F-score of the NEWS shared task, MLD the mean edit distance. ECE is the expected calibration error:
+    words are put into ten bins by the probability of their prediction; it is the mean over words
+    of how far that probability and the share of right predictions are apart in a bin, 0 to 1. The
+    last line is the signature: what these figures were computed from, and how.
 
     Args:
         model: Folder of a trained model.
         file: File with sources and targets; - is standard input. Without it, the test part of the
             corpus that the model was trained on.
         beam: Follow so many hypotheses side by side. (default: 1, greedy)
+        temperature: Answer at this temperature. (default: the model's own; 1 is as it learned)
         json: Print one JSON object.
         threads: How many batches of words to work on at a time. (default: one per core)
         data_dir: Folder with your own copies of corpora. (default: what HARDALIGN_DATA names)
@@ -55,10 +67,11 @@ def evaluate(
     from hardalign.data.example import evaluation_items
     from hardalign.data.vocabulary import UnknownSymbols
     from hardalign.decoding import Search
+    from hardalign.metrics import calibration_error
     from hardalign.metrics import evaluate as measure
     from hardalign.predictor import load as load_model
 
-    predictor = load_model(model)
+    predictor = load_model(model, temperature=temperature)
     if file is None:
         examples, origin = _corpus_test_set(predictor, data_dir)
     elif data_dir is not None:
@@ -69,8 +82,12 @@ def evaluate(
     unknown = UnknownSymbols(predictor.description.vocabulary.source)
     search, threads = Search(beam=beam), threads_or_cores(threads)
     answers = predictor.answers(items, search, unknown=unknown, exact=False, threads=threads)
-    predictions = [best.symbols for best, *_ in watched(answers, "words")]
-    metrics = measure(predictions, [item.targets for item in items])
+    predictions = [best for best, *_ in watched(answers, "words")]
+    metrics = measure([best.symbols for best in predictions], [item.targets for item in items])
+    ece = calibration_error(
+        [exp(best.log_prob) for best in predictions],
+        [best.symbols in item.targets for best, item in zip(predictions, items, strict=True)],
+    )
     if report := unknown.report():
         note(report)
     signature = " | ".join(
@@ -82,11 +99,12 @@ def evaluate(
             predictor.description.format.treatment,
             f"model {model} ({predictor.description.model.system})",
             "greedy" if search.width == 1 else f"beam {search.width}",
+            f"temperature {predictor.description.temperature:g}",
             f"hardalign {__version__}",
         ]
     )
     if json:
-        print(dumps({**metrics.as_dict(), "signature": signature}, ensure_ascii=False))
+        print(dumps({**metrics.as_dict(), "ece": ece, "signature": signature}, ensure_ascii=False))
         return
     print(f"n             {metrics.n}")
     print(f"ACC           {metrics.acc:.2f}")
@@ -95,6 +113,7 @@ def evaluate(
     print(f"PER (corpus)  {metrics.per_corpus:.4f}")
     print(f"MFS           {metrics.mfs:.4f}")
     print(f"MLD           {metrics.mld:.4f}")
+    print(f"ECE           {ece:.4f}  (of whole words, 10 bins)")
     print(signature)
 
 

@@ -29,12 +29,14 @@ def info(
             print(f"{name:<17}   {summary}")
         return
 
-    from hardalign.folder import WEIGHTS, read_tensors
+    from hardalign.folder import WEIGHTS, member_folders, read_description, read_tensors
     from hardalign.predictor import load
 
     predictor = load(model)
     description = predictor.description
-    _, notes = read_tensors(model_folder(model) / WEIGHTS)
+    folder = model_folder(model)
+    ensemble = member_folders(folder, description.members) if description.members > 1 else []
+    epochs = [read_tensors(path / WEIGHTS)[1]["epoch"] for path in ensemble or [folder]]
     sizes, vocabulary = description.model, description.vocabulary
     system = find_system(sizes.system)
     paper = "not in the paper" if system.paper == "–" else f"{system.paper} in the paper"
@@ -48,8 +50,14 @@ def info(
         "format": f"{description.format.name}, {description.format.treatment}",
         "data": _spelled(description.data.to_dict()),
         "training": _spelled(description.training.to_dict()),
-        "weights": f"of epoch {notes['epoch']}",
+        "weights": f"of epoch {', '.join(map(str, epochs))}",
+        "temperature": f"{description.temperature:g}",
     }
+    if ensemble:
+        systems = [read_description(path).model.system for path in ensemble]
+        rows["members"] = f"{len(ensemble)}: {', '.join(systems)}"
+    if description.start is not None:
+        rows["began with"] = description.start
     for name, text in rows.items():
         print(f"{name:<12}{text}")
 

@@ -19,6 +19,7 @@ Text = Annotated[Optional[str], tyro.conf.arg(metavar="TEXT", help_behavior_hint
 Number = Annotated[Optional[int], tyro.conf.arg(metavar="N", help_behavior_hint="")]
 Count = Annotated[Optional[int], tyro.conf.arg(metavar="K", help_behavior_hint="")]
 Share = Annotated[Optional[float], tyro.conf.arg(metavar="P", help_behavior_hint="")]
+Temperature = Annotated[Optional[float], tyro.conf.arg(metavar="T", help_behavior_hint="")]
 OutputFile = Annotated[Optional[Path], tyro.conf.arg(metavar="FILE", help_behavior_hint="")]
 OptionalModel = Annotated[Optional[str], tyro.conf.arg(metavar="MODEL", help_behavior_hint="")]
 OptionalFile = Annotated[Optional[str], tyro.conf.arg(metavar="FILE", help_behavior_hint="")]

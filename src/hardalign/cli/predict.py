@@ -20,6 +20,7 @@ from hardalign.cli.options import (
     Number,
     OutputFile,
     Share,
+    Temperature,
     threads_or_cores,
 )
 from hardalign.cli.remarks import Remarks
@@ -38,6 +39,7 @@ def predict(
     mass: Share = None,
     sample: Count = None,
     seed: Annotated[int, tyro.conf.arg(metavar="N")] = 0,
+    temperature: Temperature = None,
     scores: bool = False,
     alignments: bool = False,
     jsonl: bool = False,
@@ -70,6 +72,8 @@ def predict(
             P is covered; where it is not, that is reported.
         sample: Print K strings drawn from the model's distribution; equal ones may come up.
         seed: Of --sample: a word at the same place in its file gets the same strings again.
+        temperature: Take each symbol's probabilities to the power 1/T, which makes them more alike
+            above 1 and less below. (default: what training found to fit; 1 is as it learned)
         scores: Add a column, log p(prediction | source), the natural logarithm, computed anew as
             hardalign score does. It is exact but for two systems: hard-feed gives the probability
             under the rule by which it decodes, monotonic a lower bound, summed over the ways to
@@ -88,7 +92,7 @@ def predict(
     from hardalign.predictor import load
 
     search = Search(beam, nbest, mass, sample, seed)
-    predictor = load(model)
+    predictor = load(model, temperature=temperature)
     unknown = UnknownSymbols(predictor.description.vocabulary.source)
     skipped = Skipped()
     layout = files.resolve(predictor.description.format)

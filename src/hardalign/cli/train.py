@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import tyro
 
-from hardalign.cli.console import note
+from hardalign.cli.console import cores, note
 from hardalign.cli.fetching import DataDir, load
 from hardalign.cli.options import FileOptions, Number, Text
 from hardalign.data.formats import FORMATS
@@ -41,6 +41,11 @@ def train(
     devices: int = 1,
     precision: Literal["32-true", "bf16-mixed", "16-mixed", "64-true"] = "32-true",
     threads: Number = None,
+    members: Annotated[int, tyro.conf.arg(metavar="N")] = 1,
+    processes: Number = None,
+    start: Annotated[
+        str | None, tyro.conf.arg(name="from", metavar="MODEL", help_behavior_hint="")
+    ] = None,
     resume: bool = False,
     overwrite: bool = False,
 ) -> None:
@@ -53,7 +58,8 @@ def train(
     Adam; the learning rate is halved after every epoch that does not improve the log-likelihood of
     the development set, and training ends when it falls below 1e-5. The weights kept are those of
     the epoch that predicts most of the development set right. After each epoch all is saved: an
-    interrupted run goes on with --resume.
+    interrupted run goes on with --resume. At the end a temperature is found at which the
+    development set is most probable, and kept with the model: its probabilities can be believed.
 
     Args:
         train: File of training pairs; - is standard input; gzip is recognised.
@@ -78,6 +84,11 @@ def train(
         precision: Of the arithmetic.
         threads: Processor threads of each process; the last digits of the weights depend on it.
             (default: 1, or as many as the run had before)
+        members: Train so many models, with this seed and the next ones, into one folder: an
+            ensemble, which is used as any other model and is right more often.
+        processes: How many members to train at a time. (default: as many as there are cores)
+        start: Begin with the weights of a model of the same system and size; symbols that are new
+            in the data are added to its vocabulary.
         resume: Go on with the run in DIR after its last complete epoch.
         overwrite: Replace the model in DIR.
     """
@@ -99,7 +110,9 @@ def train(
     elif train is not None or dev is not None:
         raise HardalignError("give either files or --corpus, not both")
     reporter = TrainingProgress()
-    run(
+    if processes is None:
+        processes = max(1, min(members, cores() // (threads or 1))) if devices == 1 else 1
+    predictor = run(
         load(corpus, seed=seed, stress=not strip_stress, size=words, data_dir=data_dir)
         if corpus is not None
         else train or "",
@@ -118,9 +131,18 @@ def train(
         devices=devices,
         precision=precision,
         threads=threads,
+        members=members,
+        processes=processes,
+        start=start,
         resume=resume,
         overwrite=overwrite,
         reporter=reporter,
     )
-    progress = reporter.progress
-    note(f"{out}: the weights of epoch {progress.best_epoch} of {progress.epoch}")
+    temperature = f"temperature {predictor.description.temperature:g}"
+    if members > 1:
+        note(f"{out}: an ensemble of {members} models, {temperature}")
+    else:
+        progress = reporter.progress
+        note(
+            f"{out}: the weights of epoch {progress.best_epoch} of {progress.epoch}, {temperature}"
+        )

@@ -94,14 +94,16 @@ class Start:
             if name == ALIGNER_TABLE:
                 continue
             new = np.array(fresh[name])
-            rows = np.arange(len(old))
             if name == "encoder.embedding.weight":
-                rows = _source_numbers(self.vocabulary.source, vocabulary.source)
+                new[_source_numbers(self.vocabulary.source, vocabulary.source)] = old
             elif _by_target(name):
-                # A pointer's last action, STEP, stays the last.
-                step = len(old) - len(self.vocabulary.target)
-                rows[len(rows) - step :] += len(new) - len(old)
-            new[(rows, ..., slice(old.shape[-1]))[: old.ndim + 1] if old.ndim > 1 else rows] = old
+                known = len(self.vocabulary.target)
+                new[:known] = old[:known]
+                new[len(new) - len(old) + known :] = old[known:]  # a pointer's last action, STEP
+            elif name == "tags.merge.weight":
+                new[:, : old.shape[1]] = old
+            else:
+                new[...] = old
             weights[name] = new
         return weights
 

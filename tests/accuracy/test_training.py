@@ -1,0 +1,208 @@
+"""Temperatures, ensembles and warm starts on the road from data to a model folder."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import hardalign
+from hardalign.config import ModelConfig
+from hardalign.folder import load_folder
+from hardalign.training.job import Silent
+
+SIZES = ModelConfig(embedding=4, encoder=6, decoder=5)
+ROWS = [("cat", "K AE T"), ("cot", "K AA T"), ("tact", "T AE K T")]
+TAGGED = [("cat", "cats", "N;PL"), ("tact", "tacts", "N;PL"), ("act", "acted", "V;PST")]
+
+
+def train(rows=ROWS, dev=ROWS, **options):
+    options = {"format": "lexicon", "size": SIZES, "epochs": 1, "device": "cpu"} | options
+    return hardalign.train(rows, dev, **options)
+
+
+class Epochs(Silent):
+    def __init__(self):
+        self.rows = []
+
+    def epoch(self, row):
+        self.rows.append(row["epoch"])
+
+
+@pytest.fixture(scope="module")
+def ensemble(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("ensemble") / "model"
+    train(out=folder, members=2, seed=5)
+    return folder
+
+
+def log_prob(folder, temperature=1):
+    return hardalign.load(folder, temperature=temperature).log_prob("cat", "K AE T")
+
+
+def test_training_leaves_the_temperature_that_suits_the_development_set(tmp_path):
+    predictor = train(out=tmp_path / "m", epochs=2)
+    temperature = predictor.description.temperature
+    assert temperature != 1
+
+    def total(temperature):
+        model = hardalign.load(tmp_path / "m", temperature=temperature)
+        return sum(model.log_prob(*row) for row in ROWS)
+
+    assert total(None) == total(temperature) > max(total(t) for t in (0.9 * temperature, 1))
+    config = (tmp_path / "m" / "config.json").read_bytes()
+    train(out=tmp_path / "m", epochs=2, resume=True)
+    assert (tmp_path / "m" / "config.json").read_bytes() == config
+
+
+@pytest.mark.parametrize("temperature", [0, -1, "hot", True])
+def test_a_strange_temperature_is_refused(ensemble, tmp_path, temperature):
+    files = json.loads((ensemble / "config.json").read_bytes())
+    del files["sha256"]
+    (tmp_path / "config.json").write_text(json.dumps(files | {"temperature": temperature}))
+    (tmp_path / "vocabulary.json").write_bytes((ensemble / "vocabulary.json").read_bytes())
+    with pytest.raises(hardalign.HardalignError, match="config.json: strange temperature"):
+        hardalign.load(tmp_path)
+
+
+def test_an_ensemble_is_the_mean_of_models_with_neighbouring_seeds(ensemble, tmp_path):
+    own = []
+    for seed in (5, 6):
+        train(out=tmp_path / str(seed), seed=seed)
+        own.append(math.exp(log_prob(tmp_path / str(seed))))
+        tensors, _ = load_folder(tmp_path / str(seed))
+        member, _ = load_folder(ensemble / f"member-{seed - 5}")
+        assert all((tensors[name] == member[name]).all() for name in tensors)
+    assert math.exp(log_prob(ensemble)) == pytest.approx(sum(own) / 2, rel=1e-5)
+    assert hardalign.load(ensemble).description.temperature != 1
+
+
+def test_an_ensemble_answers_like_any_model(ensemble):
+    predictor = hardalign.load(ensemble)
+    one = hardalign.load(ensemble / "member-0")
+    assert predictor.parameters == 2 * one.parameters
+    best, *_ = predictor("cat", nbest=3)
+    if best.finished:
+        assert best.log_prob == pytest.approx(predictor.log_prob("cat", best.text), abs=1e-5)
+    alignment = predictor.align("cat", "K AE T")
+    np.testing.assert_allclose(alignment.weights.sum(-1), 1, atol=1e-5)
+    assert predictor.sample_alignments("cat", "K AE T", 7).shape == (7, 3)
+
+
+def test_members_that_are_complete_are_not_trained_again(ensemble, tmp_path):
+    before = log_prob(ensemble, None)
+    epochs = Epochs()
+    train(out=ensemble, members=2, seed=5, resume=True, reporter=epochs)
+    assert epochs.rows == []
+    assert log_prob(ensemble, None) == before
+
+
+def test_an_ensemble_may_grow_and_is_not_mistaken_for_a_model(tmp_path):
+    train(out=tmp_path / "m", members=2)
+    epochs = Epochs()
+    grown = train(out=tmp_path / "m", members=3, resume=True, reporter=epochs)
+    assert epochs.rows == [1]
+    assert grown.description.members == 3
+    with pytest.raises(hardalign.HardalignError, match="its members was another: 3, now 1"):
+        train(out=tmp_path / "m", resume=True)
+    with pytest.raises(hardalign.HardalignError, match="is an ensemble; take one of its members"):
+        load_folder(tmp_path / "m")
+
+
+def test_members_in_processes_of_their_own_are_the_same(ensemble, tmp_path):
+    train(out=tmp_path / "m", members=2, seed=5, processes=2)
+    assert log_prob(tmp_path / "m") == log_prob(ensemble)
+
+
+def test_a_member_that_fails_ends_the_training(tmp_path):
+    (tmp_path / "m" / "member-1").mkdir(parents=True)
+    (tmp_path / "m" / "member-1" / "weights.safetensors").touch()
+    with pytest.raises(hardalign.HardalignError, match="member-1: cannot resume"):
+        train(out=tmp_path / "m", members=2, epochs=0, processes=2, resume=True)
+
+
+def test_an_incomplete_ensemble_says_what_is_missing(ensemble, tmp_path):
+    for name in ("config.json", "vocabulary.json"):
+        (tmp_path / name).write_bytes((ensemble / name).read_bytes())
+    with pytest.raises(hardalign.HardalignError, match="has no member-0 yet"):
+        hardalign.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"members": 0}, "members must be from 1 to 1000, not 0"),
+        ({"members": 2, "processes": 0}, "processes must be at least 1, not 0"),
+        ({"start": "nowhere"}, "nowhere: no such model folder"),
+    ],
+)
+def test_impossible_wishes_are_refused_before_anything_is_written(tmp_path, options, message):
+    with pytest.raises(hardalign.HardalignError, match=message):
+        train(out=tmp_path / "m", **options)
+    assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.parametrize("system", ["hard", "hard-monotonic", "soft-feed-large"])
+def test_a_model_that_begins_with_another_says_the_same_of_known_symbols(tmp_path, system):
+    old = train(out=tmp_path / "old", system=system)
+    # New letters, and none that is to be written: the old words' probabilities stay exactly.
+    rows = [("kitten", "K AE T"), ("zoo", "T AA")]
+    new = train(rows, rows, out=tmp_path / "new", system=system, epochs=0, start=tmp_path / "old")
+    raw = hardalign.load(tmp_path / "old", temperature=1)
+    assert new.log_prob("cat", "K AE T") == pytest.approx(raw.log_prob("cat", "K AE T"), abs=1e-5)
+    assert new.description.vocabulary.source.letters == (*"acot", *"eiknz")
+    assert new.description.start.startswith(f"{tmp_path / 'old'} sha256:")
+    assert old.description.start is None
+
+
+@pytest.mark.parametrize("system", ["hard", "hard-hmm", "monotonic"])
+def test_every_symbol_keeps_its_own_row(tmp_path, system):
+    options = {"format": "sigmorphon", "system": system}
+    rows = [("bat", "bats", "N;PL"), ("bit", "bitzN", "N;PST")]
+    train(TAGGED, TAGGED, out=tmp_path / "old", **options)
+    start = tmp_path / "old"
+    if system == "monotonic":  # its width depends on how many symbols it writes
+        with pytest.raises(hardalign.HardalignError, match="has other sizes with other numbers"):
+            train(rows, rows, out=tmp_path / "new", start=start, **options)
+        rows = [("bat", "ats", "N;PL"), ("bet", "cesd", "N;PST")]
+    train(rows, rows, out=tmp_path / "new", epochs=0, start=start, **options)
+    (old, before), (new, after) = load_folder(tmp_path / "old"), load_folder(tmp_path / "new")
+
+    def rows_of(tensors, description, side):
+        alphabet = getattr(description.vocabulary, side)
+        name = {"source": "encoder", "target": "decoder"}[side]
+        table = tensors[f"{name}.embedding.weight"]
+        numbers = {letter: alphabet.encode([letter])[0] for letter in alphabet.letters}
+        numbers |= {f"+{tag}": alphabet.encode([], [tag])[0] for tag in alphabet.tags}
+        return {symbol: table[number] for symbol, number in numbers.items()}
+
+    for side in ("source", "target"):
+        known, now = rows_of(old, before, side), rows_of(new, after, side)
+        assert known.keys() <= now.keys()
+        for symbol, row in known.items():
+            assert (now[symbol] == row).all()
+    assert "+N" in rows_of(new, after, "source")
+    name = f"{'decoder' if system == 'monotonic' else 'head.attention'}.output.weight"
+    letters = before.vocabulary.target.letters
+    for letter in letters:
+        (k,), (i,) = (d.vocabulary.target.encode([letter]) for d in (before, after))
+        assert (old[name][k] == new[name][i]).all()
+    if system == "monotonic":
+        assert (old[name][-1] == new[name][-1]).all()
+
+
+def test_another_system_or_size_is_refused_in_one_line(tmp_path, ensemble):
+    train(out=tmp_path / "old", epochs=0)
+    for options, message in (
+        ({"system": "soft"}, "its system is hard, not soft"),
+        ({"size": replace(SIZES, decoder=6)}, "its decoder is 5, not 6"),
+    ):
+        with pytest.raises(hardalign.HardalignError, match=message) as caught:
+            train(out=tmp_path / "new", start=tmp_path / "old", **options)
+        assert "\n" not in str(caught.value)
+    with pytest.raises(hardalign.HardalignError, match="is an ensemble"):
+        train(out=tmp_path / "new", start=ensemble)
+    assert not (tmp_path / "new").exists()
