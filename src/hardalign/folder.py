@@ -86,7 +86,9 @@ class Description:
 
     def __post_init__(self) -> None:
         if type(self.temperature) not in (int, float) or not 0 < self.temperature < math.inf:
-            raise HardalignError(f"strange temperature {self.temperature!r:.100}")
+            raise HardalignError(
+                f"strange temperature {self.temperature!r:.100}: it must be above 0 and finite"
+            )
         if type(self.members) is not int or not 1 <= self.members <= MOST_MEMBERS:
             raise HardalignError(
                 f"members must be from 1 to {MOST_MEMBERS}, not {self.members!r:.100}"

@@ -47,10 +47,10 @@ def evaluate(
     Every distinct source counts once, against the closest of its references. ACC is the percentage
     predicted exactly, WER = 100 - ACC. PER is the mean over words of edit distance / length of the
     reference; the corpus-level PER is the sum of distances / sum of lengths. MFS is the mean
-    F-score of the NEWS shared task, MLD the mean edit distance. ECE is the expected calibration error:
-    words are put into ten bins by the probability of their prediction; it is the mean over words
-    of how far that probability and the share of right predictions are apart in a bin, 0 to 1. The
-    last line is the signature: what these figures were computed from, and how.
+    F-score of the NEWS shared task, MLD the mean edit distance. ECE is the expected calibration
+    error, 0 to 1: words are put into ten bins by the probability of their prediction, and the mean
+    over words is taken of how far that probability and the share of right predictions are apart in
+    a bin. The last line is the signature: what these figures were computed from, and how.
 
     Args:
         model: Folder of a trained model.

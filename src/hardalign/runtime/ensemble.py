@@ -1,48 +1,37 @@
-"""Several models as one: the mixture of their distributions over whole strings.
+"""Several models as one: the mean of their probabilities of the next symbol, at every step.
 
-    p(y | x) = 1/M Σ_m p_m(y | x)
+    p(y_i | y_<i, x) = 1/M Σ_m p_m(y_i | y_<i, x)
 
-A member whose prefixes were more probable counts for more in what comes next:
+It is as if a member were drawn anew for each symbol, and summed over: a proper distribution over
+strings, whose log p(y | x) is exact. (The mixture of whole strings, whose members count as they
+explain the prefix, was tried and found less of development data probable.) Given both strings, a
+member's share in a symbol is p(m_i = m | x, y) ∝ p_m(y_i | y_<i, x), and the posterior is
 
-    p(y_i | y_<i, x) = Σ_m w_m(y_<i) p_m(y_i | y_<i, x),   w_m(y_<i) ∝ p_m(y_<i | x)
-
-So the ensemble is a latent variable more, the member, and summed over exactly. Its posterior is
-p(a | x, y) = Σ_m p(m | x, y) p_m(a | x, y), where p(m | x, y) ∝ p_m(y | x).
+    p(a_i = j | x, y) = Σ_m p(m_i = m | x, y) p_m(a_i = j | x, y)
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from hardalign.data.vocabulary import END
 from hardalign.errors import HardalignError
 from hardalign.runtime.interface import Runtime, Step
 from hardalign.runtime.lattice import Lattice, draw
 from hardalign.runtime.numbers import Floats, Ints, log_softmax, logsumexp, unwarned
+from hardalign.runtime.tempered import scores_of_steps
 from hardalign.runtime.words import Targets, Words
 
-Memories = tuple[Any, ...]
-"""What each member keeps of source words."""
+Each = tuple[Any, ...]
+"""What each member keeps of source words, or of hypotheses."""
 
 
-@dataclass(frozen=True)
-class EnsembleState:
-    """The members' states, and how well each has explained the hypotheses' prefixes."""
-
-    states: tuple[Any, ...]
-    log_weights: Floats
-    """[M, N] log w_m, before the symbol that is still to be chosen."""
-    log_probs: Floats | None
-    """[M, N, V] of that symbol; None before the first step."""
-
-
-class Ensemble(Runtime[Memories, EnsembleState]):
-    """A mixture of models, which must have the same symbols."""
+class Ensemble(Runtime[Each, Each]):
+    """The mean of models, which must have the same symbols."""
 
     def __init__(self, members: Sequence[Runtime[Any, Any]]) -> None:
         if not members:
@@ -55,43 +44,38 @@ class Ensemble(Runtime[Memories, EnsembleState]):
         self._members = tuple(members)
         self.symbols, self.silent = members[0].symbols, members[0].silent
 
-    def read(self, words: Words) -> Memories:
+    def read(self, words: Words) -> Each:
         """Reads source words by every member."""
         return tuple(member.read(words) for member in self._members)
 
-    def start(self, memory: Memories) -> EnsembleState:
-        """Returns the state before the first step, when all members count alike."""
-        states = tuple(member.start(own) for member, own in zip(self._members, memory, strict=True))
-        return EnsembleState(states, np.zeros((len(states), 1)), None)
+    def start(self, memory: Each) -> Each:
+        """Returns the members' states before the first step."""
+        return tuple(member.start(own) for member, own in zip(self._members, memory, strict=True))
 
     @unwarned
-    def step(
-        self, state: EnsembleState, rows: Ints, symbols: Ints, tolerance: float = 0.0
-    ) -> Step[EnsembleState]:
-        """Returns the members' distributions, each weighted by how it explains the prefix."""
+    def step(self, state: Each, rows: Ints, symbols: Ints, tolerance: float = 0.0) -> Step[Each]:
+        """Returns the mean of the members' distributions, and of where they look."""
         steps = [
             member.step(own, rows, symbols, tolerance)
-            for member, own in zip(self._members, state.states, strict=True)
+            for member, own in zip(self._members, state, strict=True)
         ]
-        if state.log_probs is None:
-            log_weights = np.full((len(steps), len(rows)), -np.log(len(steps)))
-        else:
-            explained = state.log_probs[:, rows, symbols - END]
-            log_weights = log_softmax(state.log_weights[:, rows] + explained, 0)
-        log_probs = np.stack([step.log_probs for step in steps])
-        alpha = np.einsum("mn,mnj->nj", np.exp(log_weights), [step.alpha for step in steps])
-        after = EnsembleState(tuple(step.state for step in steps), log_weights, log_probs)
-        return Step(logsumexp(log_weights[:, :, None] + log_probs, 0), alpha, after)
+        log_probs = _mean(np.stack([step.log_probs for step in steps]))
+        alpha = np.mean([step.alpha for step in steps], 0)
+        return Step(log_probs, alpha, tuple(step.state for step in steps))
 
-    def actions(self, memory: Memories, targets: Targets) -> Ints:
+    def actions(self, memory: Each, targets: Targets) -> Ints:
         """Returns the first member's actions."""
         return self._members[0].actions(memory[0], targets)
 
-    def follow(self, memory: Memories, targets: Targets) -> Lattice:
-        """Returns the mixture of the members' lattices."""
-        return Joined(
-            [member.follow(own, targets) for member, own in zip(self._members, memory, strict=True)]
-        )
+    def follow(self, memory: Each, targets: Targets) -> Lattice:
+        """Returns the members' lattices together."""
+        lattices = [
+            member.follow(own, targets) for member, own in zip(self._members, memory, strict=True)
+        ]
+        if self.silent < 0:
+            return Joined(lattices)
+        # Of a pointer the actions are averaged, several of which may belong to a symbol.
+        return Joined(lattices, lambda: scores_of_steps(self, memory, targets))
 
 
 @dataclass(frozen=True)
@@ -99,40 +83,43 @@ class Joined(Lattice):
     """The alignments of all members."""
 
     members: Sequence[Lattice]
+    make_scores: Callable[[], Floats] | None = None
+    """Where the members' own scores of symbols are not enough to tell those of all together."""
 
     @cached_property
-    def _prefixes(self) -> Floats:
-        """log p_m of each target up to each symbol, [M, P, I]."""
-        scores = np.stack([member.log_probs() for member in self.members])
-        return np.asarray(scores.cumsum(-1, dtype=np.float64))
+    def _scores(self) -> Floats:
+        """The members' log p_m(y_i | y_<i, x), [M, P, I]."""
+        return np.stack([member.log_probs() for member in self.members])
 
     @cached_property
-    def _posterior(self) -> Floats:
-        """p(m | x, y), [M, P]."""
-        return np.exp(log_softmax(self._prefixes[:, :, -1], 0))
+    def _shares(self) -> Floats:
+        """The members' shares in each symbol p(m_i = m | x, y), [M, P, I]."""
+        return np.exp(log_softmax(self._scores, 0))
 
     def log_probs(self) -> Floats:
-        """Returns what each symbol takes from the log-probability of the prefix [P, I]."""
-        mixed = logsumexp(self._prefixes, 0) - np.log(len(self.members))
-        return np.diff(mixed, prepend=0)
+        """Returns log p(y_i | y_<i, x) [P, I]."""
+        return self.make_scores() if self.make_scores else _mean(self._scores)
 
     def weights(self) -> Floats:
-        """Returns the members' weights, mixed as they explain the targets [P, I, J]."""
-        return np.asarray(
-            sum(
-                share[:, None, None] * member.weights()
-                for share, member in zip(self._posterior, self.members, strict=True)
-            )
-        )
+        """Returns the members' weights, mixed by their shares in each symbol [P, I, J]."""
+        weights = [member.weights() for member in self.members]
+        return np.asarray(np.einsum("mpi,mpij->pij", self._shares, weights))
 
     def samples(self, noise: Floats) -> Ints:
-        """Draws a member by its posterior, then one of its alignments."""
-        shares = self._posterior.T[:, None]  # [P, 1, M]
-        member = draw(shares, noise[:, 0])  # [P, S]
-        share = np.take_along_axis(shares[:, 0], member, 1)
-        below = np.take_along_axis(shares[:, 0].cumsum(1), member, 1) - share
+        """Draws a member for each symbol, and its position from an alignment of that member.
+
+        What is drawn for a symbol has the posterior; neighbours may come from different members.
+        """
+        shares = np.moveaxis(self._shares, 0, -1)  # [P, I, M]
+        member = draw(shares[:, :, None], noise)  # [P, I, S]
+        share = np.take_along_axis(shares, member, 2)
+        below = np.take_along_axis(shares.cumsum(2), member, 2) - share
         # Within the share of the member that was drawn, the noise is uniform once more.
-        rest = np.clip((noise[:, 0] - below) / share, 0, np.nextafter(1, 0))
-        noise = np.concatenate([rest[:, None], noise[:, 1:]], 1)
-        drawn = np.stack([lattice.samples(noise) for lattice in self.members])  # [M, P, I, S]
-        return np.asarray(np.take_along_axis(drawn, member[None, :, None], 0)[0])
+        rest = np.clip((noise - below) / share, 0, np.nextafter(1, 0))
+        positions = np.stack([lattice.samples(rest) for lattice in self.members])  # [M, P, I, S]
+        return np.asarray(np.take_along_axis(positions, member[None], 0)[0])
+
+
+def _mean(log_probs: Floats) -> Floats:
+    """Returns the logarithm of the mean probability over members, the first axis."""
+    return np.asarray(logsumexp(log_probs, 0) - np.log(len(log_probs)).astype(log_probs.dtype))

@@ -56,6 +56,15 @@ def taken(runtime: Runtime[Memory, State], memory: Memory, targets: Targets) -> 
         previous = action[target]
 
 
+def scores_of_steps(runtime: Runtime[Memory, State], memory: Memory, targets: Targets) -> Floats:
+    """Returns log p(y_i | y_<i, x) [P, I] of given targets, as a search would meet them."""
+    scores = np.zeros(targets.symbols.shape)
+    for step in taken(runtime, memory, targets):
+        chosen = step.log_probs[np.arange(len(step.target)), step.column]
+        scores[step.target, step.symbol] += chosen
+    return scores
+
+
 class Tempered(Runtime[Memory, State]):
     """A runtime at some temperature; 1 would change nothing."""
 
@@ -86,15 +95,10 @@ class Tempered(Runtime[Memory, State]):
 
     def follow(self, memory: Memory, targets: Targets) -> Lattice:
         """Returns the model's alignments with scores at the temperature."""
-
-        def scores() -> Floats:
-            log_probs = np.zeros(targets.symbols.shape)
-            for step in taken(self, memory, targets):
-                chosen = step.log_probs[np.arange(len(step.target)), step.column]
-                log_probs[step.target, step.symbol] += chosen
-            return log_probs
-
-        return TemperedLattice(lambda: self._runtime.follow(memory, targets), scores)
+        return TemperedLattice(
+            lambda: self._runtime.follow(memory, targets),
+            lambda: scores_of_steps(self, memory, targets),
+        )
 
 
 @dataclass(frozen=True)
