@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import PAIRS, Command, assert_complains
+from hardalign.folder import CHECKPOINT, CONFIG, METRICS, VOCABULARY, WEIGHTS
 from hardalign.systems import SYSTEMS
-from hardalign.training.storage import CHECKPOINT, CONFIG, METRICS, VOCABULARY, WEIGHTS
 
 FILES = {WEIGHTS, CONFIG, VOCABULARY, METRICS, CHECKPOINT}
 

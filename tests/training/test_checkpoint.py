@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from conftest import random_pairs, tiny_model
+from hardalign.folder import METRICS
 from hardalign.networks.batch import collate
 from hardalign.networks.transducer import Transducer
 from hardalign.training.checkpoint import Progress, load_checkpoint, save_checkpoint
-from hardalign.training.storage import METRICS
 
 
 def stepped(seed: int) -> tuple[Transducer, torch.optim.Adam]:

@@ -11,8 +11,11 @@ from hardalign.corpora.load import load_corpus
 from hardalign.data.example import Example
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.errors import HardalignError
-from hardalign.training.loop import Development, Job, Machine, Silent, train
-from hardalign.training.storage import Description, claim_folder
+from hardalign.folder import Description, Origin
+from hardalign.training.claim import claim_folder
+from hardalign.training.job import Development, Job, Silent
+from hardalign.training.loop import train
+from hardalign.training.machine import Machine
 
 TOY = load_corpus("toy:copy", size=80)
 SMALL = ModelConfig(embedding=8, encoder=8, decoder=8, dropout=0.0)
@@ -20,9 +23,8 @@ SMALL = ModelConfig(embedding=8, encoder=8, decoder=8, dropout=0.0)
 
 def job(folder: Path, sizes: ModelConfig = SMALL, **training: Any) -> Job:
     settings = TrainingConfig(**{"epochs": 2, "batch_size": 7, **training})
-    description = Description(sizes, settings, TOY.format, Vocabulary.of(TOY.train), {})
-    claim_folder(folder, description)
-    return Job.of(folder, description, TOY.train, TOY.dev)
+    description = Description(sizes, settings, TOY.format, Vocabulary.of(TOY.train), Origin())
+    return Job.of(folder, claim_folder(folder, description), TOY.train, TOY.dev)
 
 
 def run(folder: Path, devices: int = 1, **options: Any) -> list[dict[str, Any]]:
@@ -70,14 +72,8 @@ def test_clipping_changes_the_run(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("devices", [1, 2])
 def test_divergence_is_reported(devices: int, tmp_path: Path) -> None:
-    with pytest.raises(HardalignError, match=r"diverged in epoch .*--learning-rate"):
+    with pytest.raises(HardalignError, match=r"diverged in epoch .*smaller learning rate"):
         run(tmp_path, devices, learning_rate=1e30)
-
-
-@pytest.mark.parametrize("machine", [Machine("cuda"), Machine("cpu", 0)])
-def test_machines_that_are_not_there(machine: Machine, tmp_path: Path) -> None:
-    with pytest.raises(HardalignError, match=r"cannot train on|at least 1"):
-        train(job(tmp_path), machine, Silent())
 
 
 def test_precision(tmp_path: Path) -> None:
@@ -86,8 +82,6 @@ def test_precision(tmp_path: Path) -> None:
     single = run(tmp_path / "32")[-1]["loss"]
     assert double == pytest.approx(single, rel=1e-4)
     assert double != single
-    with pytest.raises(HardalignError, match="needs a GPU"):
-        train(job(tmp_path / "16"), Machine("cpu", precision="bf16-mixed"), Silent())
 
 
 def test_development_set() -> None:

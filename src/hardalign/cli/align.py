@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 from hardalign.cli.console import note, note_skipped
-from hardalign.cli.options import FileOptions, Threads, threads_or_cores
+from hardalign.cli.options import FileOptions, Number, OptionalFile, OptionalModel, threads_or_cores
 from hardalign.errors import HardalignError
 
 if TYPE_CHECKING:
@@ -19,17 +19,13 @@ if TYPE_CHECKING:
 
 
 def align(
-    model: Annotated[
-        str | None, tyro.conf.Positional, tyro.conf.arg(metavar="MODEL", help_behavior_hint="")
-    ] = None,
+    model: tyro.conf.Positional[OptionalModel] = None,
     file: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")] = "-",
     *,
-    unsupervised: Annotated[
-        str | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")
-    ] = None,
+    unsupervised: OptionalFile = None,
     symbols: bool = False,
     posterior: bool = False,
-    threads: Threads = None,
+    threads: Number = None,
     files: FileOptions = FileOptions(),  # noqa: B008 - frozen
     allow_empty: bool = False,
 ) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 from hardalign.cli.console import note, note_skipped, watched
-from hardalign.cli.options import FileOptions, Number, Threads, threads_or_cores
+from hardalign.cli.options import FileOptions, Number, threads_or_cores
 from hardalign.errors import HardalignError
 from hardalign.version import __version__
 
@@ -24,7 +24,7 @@ def compare(
     words: Annotated[int, tyro.conf.arg(metavar="N")] = 10,
     beam: Number = None,
     json: bool = False,
-    threads: Threads = None,
+    threads: Number = None,
     files: FileOptions = FileOptions(),  # noqa: B008 - frozen
     allow_empty: bool = False,
 ) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import tyro
 
 from hardalign.cli.console import note, note_score_kind, note_skipped
-from hardalign.cli.options import FileOptions, Model, Threads, threads_or_cores
+from hardalign.cli.options import FileOptions, Model, Number, threads_or_cores
 from hardalign.errors import HardalignError
 from hardalign.files import write_bytes
 from hardalign.version import __version__
@@ -20,7 +20,7 @@ def errors(
     *,
     output: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None,
     tsv: bool = False,
-    threads: Threads = None,
+    threads: Number = None,
     files: FileOptions = FileOptions(),  # noqa: B008 - frozen
     allow_empty: bool = False,
 ) -> None:

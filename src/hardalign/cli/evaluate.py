@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import tyro
 
 from hardalign.cli.console import note, note_skipped, watched
 from hardalign.cli.fetching import DataDir, load
-from hardalign.cli.options import FileOptions, Model, Number, Threads, threads_or_cores
+from hardalign.cli.options import FileOptions, Model, Number, OptionalFile, threads_or_cores
 from hardalign.errors import HardalignError
 from hardalign.files import sha256
 from hardalign.version import __version__
@@ -22,15 +22,11 @@ if TYPE_CHECKING:
 
 def evaluate(
     model: Model,
-    file: Annotated[
-        str | None,
-        tyro.conf.Positional,
-        tyro.conf.arg(metavar="FILE", help_behavior_hint=""),
-    ] = None,
+    file: tyro.conf.Positional[OptionalFile] = None,
     *,
     beam: Number = None,
     json: bool = False,
-    threads: Threads = None,
+    threads: Number = None,
     data_dir: DataDir = None,
     files: FileOptions = FileOptions(),  # noqa: B008 - frozen
     allow_empty: bool = False,

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated
 
 import tyro
 
 from hardalign.bundled import BUNDLED, model_folder
-from hardalign.systems import SYSTEMS, find_system
+from hardalign.cli.options import OptionalModel
+from hardalign.systems import SYSTEMS, find_system, outside_systems
 
 
 def info(
-    model: Annotated[
-        str | None, tyro.conf.Positional, tyro.conf.arg(metavar="MODEL", help_behavior_hint="")
-    ] = None,
+    model: tyro.conf.Positional[OptionalModel] = None,
 ) -> None:
     """Describe a trained model, or list the systems and the models that come with hardalign.
 
@@ -24,7 +22,7 @@ def info(
         model: Folder of a trained model; without it, what there is.
     """
     if model is None:
-        for name, system in SYSTEMS.items():
+        for name, system in (SYSTEMS | outside_systems()).items():
             print(f"{name:<17}{system.paper}  {system.summary}")
         print("\nmodels that come with hardalign:")
         for name, summary in BUNDLED.items():

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 from hardalign.cli.console import console, note, note_score_kind
-from hardalign.cli.options import Model, Threads, threads_or_cores
+from hardalign.cli.options import Model, Number, threads_or_cores
 from hardalign.errors import HardalignError
 from hardalign.files import whole_file
 
@@ -34,7 +34,7 @@ def lexicon(
     mass: Share = None,
     nbest: Annotated[int | None, tyro.conf.arg(metavar="K", help_behavior_hint="")] = None,
     min_prob: Annotated[float, tyro.conf.arg(metavar="P")] = 0.0,
-    threads: Threads = None,
+    threads: Number = None,
     output: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None,
 ) -> None:
     """Make a pronunciation dictionary of the words of a list or a text.

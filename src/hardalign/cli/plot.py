@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from hardalign.cli.options import Model
+from hardalign.cli.options import Model, OptionalModel, OutputFile
 
 if TYPE_CHECKING:
     from hardalign.alignment import Alignment
@@ -20,8 +19,8 @@ def plot(
         str | None, tyro.conf.Positional, tyro.conf.arg(metavar="TARGET", help_behavior_hint="")
     ] = None,
     *,
-    beside: Annotated[str | None, tyro.conf.arg(metavar="MODEL", help_behavior_hint="")] = None,
-    output: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None,
+    beside: OptionalModel = None,
+    output: OutputFile = None,
 ) -> None:
     """Draw the alignment of a pair.
 

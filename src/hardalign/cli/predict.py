@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import tyro
 
 from hardalign.cli.console import note, note_score_kind, note_skipped, watched
-from hardalign.cli.options import FileOptions, Model, Number, Threads, threads_or_cores
+from hardalign.cli.options import (
+    Count,
+    FileOptions,
+    Model,
+    Number,
+    OutputFile,
+    Share,
+    threads_or_cores,
+)
 from hardalign.cli.remarks import Remarks
 from hardalign.files import whole_file
 
@@ -26,15 +34,15 @@ def predict(
     file: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")] = "-",
     *,
     beam: Number = None,
-    nbest: Annotated[int | None, tyro.conf.arg(metavar="K", help_behavior_hint="")] = None,
-    mass: Annotated[float | None, tyro.conf.arg(metavar="P", help_behavior_hint="")] = None,
-    sample: Annotated[int | None, tyro.conf.arg(metavar="K", help_behavior_hint="")] = None,
+    nbest: Count = None,
+    mass: Share = None,
+    sample: Count = None,
     seed: Annotated[int, tyro.conf.arg(metavar="N")] = 0,
     scores: bool = False,
     alignments: bool = False,
     jsonl: bool = False,
-    output: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None,
-    threads: Threads = None,
+    output: OutputFile = None,
+    threads: Number = None,
     files: FileOptions = FileOptions(),  # noqa: B008 - frozen
 ) -> None:
     """Predict a target for each source, one line per input line, in order.

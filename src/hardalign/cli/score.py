@@ -10,7 +10,7 @@ from typing import Annotated
 import tyro
 
 from hardalign.cli.console import note, note_score_kind, note_skipped
-from hardalign.cli.options import FileOptions, Model, Threads, threads_or_cores
+from hardalign.cli.options import FileOptions, Model, Number, threads_or_cores
 
 
 def score(
@@ -18,7 +18,7 @@ def score(
     file: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")] = "-",
     *,
     per_symbol: bool = False,
-    threads: Threads = None,
+    threads: Number = None,
     files: FileOptions = FileOptions(),  # noqa: B008 - frozen
     allow_empty: bool = False,
 ) -> None:

@@ -81,7 +81,7 @@ class Oracle(nn.Module):
         self._actions(keys)
 
     def forward(self, batch: Batch) -> Tensor:
-        """Returns actions [B, K] of pairs; a row of J letters and I target symbols has J + I + 2."""
+        """Returns actions [B, K] of pairs; J letters and I target symbols have J + I + 2."""
         sources = zip(batch.source.tolist(), batch.source_lengths.tolist(), strict=True)
         targets = zip(batch.target.tolist(), batch.target_lengths.tolist(), strict=True)
         rows = zip(sources, batch.tag_counts.tolist(), targets, strict=True)
