@@ -103,6 +103,10 @@ def test_round_trip_through_json(known: list[Example]):
         {"source": {"letters": 3, "tags": []}, "target": {"letters": ["b"]}},
         {"source": {"letters": [["a"]], "tags": []}, "target": {"letters": ["b"]}},
         {"source": {"letters": ["a"], "tags": None}, "target": {"letters": ["b"]}},
+        {"source": {"letters": "ab", "tags": []}, "target": {"letters": ["b"]}},
+        {"source": {"letters": [1, "a"], "tags": []}, "target": {"letters": ["b"]}},
+        {"source": {"letters": ["a"], "tags": []}, "target": {"letters": ["b", None]}},
+        {"source": {"letters": ["a"], "tags": []}, "target": {"letters": ["b", "b"]}},
     ],
 )
 def test_a_damaged_vocabulary_is_reported(damaged: Any):

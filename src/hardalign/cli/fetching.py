@@ -19,7 +19,7 @@ DataDir = Annotated[Path | None, tyro.conf.arg(metavar="DIR", help_behavior_hint
 
 
 class Fetched(NamedTuple):
-    """A file of a corpus, and where it is on this machine."""
+    """Names a file of a corpus, and where it is on this machine."""
 
     corpus: RegisteredCorpus
     file: RegisteredFile
@@ -27,27 +27,27 @@ class Fetched(NamedTuple):
 
 
 def fetch(corpora: Sequence[RegisteredCorpus], data_dir: Path | None) -> list[Fetched]:
-    """Find or download all files of some corpora, with a bar on a terminal."""
+    """Finds or downloads all files of some corpora, with a bar on a terminal."""
     files = [(corpus, file) for corpus in corpora for file in corpus.files]
     columns = (MofNCompleteColumn(), BarColumn(), TextColumn("{task.description}", markup=False))
     shown = console()
-    found = []
+    fetched = []
     with Progress(
         *columns, console=shown, transient=True, disable=not shown.is_terminal
     ) as progress:
         task = progress.add_task("", total=len(files))
         for corpus, file in files:
             progress.update(task, description=file.name)
-            found.append(Fetched(corpus, file, fetch_file(corpus, file, data_dir)))
+            fetched.append(Fetched(corpus, file, fetch_file(corpus, file, data_dir)))
             progress.advance(task)
-    for one in found:
+    for one in fetched:
         if one.file.sha256 is None:
             note(f"{one.path}: unchecked, as the sha256 of {one.file.name} is not known")
-    return found
+    return fetched
 
 
 def load(name: str, *, seed: int, stress: bool, size: int | None, data_dir: Path | None) -> Corpus:
-    """``load_corpus``, with a bar where files have to be fetched first."""
+    """Loads a corpus, with a bar where files have to be fetched first."""
     if name in registry():
         fetch([registry()[name]], data_dir)
     return load_corpus(name, seed=seed, stress=stress, size=size, data_dir=data_dir)

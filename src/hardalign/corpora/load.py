@@ -38,7 +38,7 @@ _TOY_WORDS = 6000
 
 @dataclass(frozen=True)
 class Corpus:
-    """The examples of a corpus in their three parts.
+    """Holds the examples of a corpus in their three parts.
 
     The dictionary and the toys share no source between parts. Registered corpora are split as
     their makers did it, and may: g2p/CMUDict is split by line, not by word.

@@ -21,7 +21,7 @@ Split = Literal["train", "dev", "test"]
 
 @dataclass(frozen=True)
 class Collection:
-    """What corpora of one origin have in common."""
+    """Says what corpora of one origin have in common."""
 
     title: str
     task: str
@@ -37,7 +37,7 @@ class Collection:
 
 @dataclass(frozen=True)
 class RegisteredFile:
-    """One file of a corpus."""
+    """Describes one file of a corpus."""
 
     split: Split
     name: str
@@ -52,7 +52,7 @@ class RegisteredFile:
 
 @dataclass(frozen=True)
 class RegisteredCorpus:
-    """A corpus with all that is known of it."""
+    """Describes a corpus."""
 
     name: str
     title: str
@@ -61,12 +61,12 @@ class RegisteredCorpus:
 
     @property
     def description(self) -> str:
-        """One line for people."""
+        """Describes the corpus in one line."""
         return f"{self.collection.title}: {self.title}"
 
     @property
     def size(self) -> int | None:
-        """Bytes of all files together, or None if unknown."""
+        """Returns the bytes of all files together, or None if unknown."""
         sizes = [file.size for file in self.files if file.size is not None]
         return sum(sizes) if len(sizes) == len(self.files) else None
 
@@ -134,25 +134,25 @@ COLLECTIONS = {
         "5d5f59e561ecea45a6d3602121e1049baa7a76c3",
     ),
 }
-"""By the beginning of the names of their corpora."""
+"""The collections, by what the names of their corpora begin with."""
 
 
 @cache
 def registry() -> dict[str, RegisteredCorpus]:
-    """All registered corpora by name, those of a collection together."""
-    found: dict[str, RegisteredCorpus] = {}
+    """Returns all registered corpora by name, those of a collection together."""
+    corpora: dict[str, RegisteredCorpus] = {}
     table = files("hardalign.corpora").joinpath("registry.csv").read_text(encoding="utf-8")
     for row in csv.DictReader(table.splitlines()):
         name, split = row["corpus"], cast(Split, row["split"])
         size = int(row["bytes"]) if row["bytes"] else None
         file = RegisteredFile(split, row["file"], row["path"], size, row["sha256"] or None)
-        corpus = found.get(name) or RegisteredCorpus(name, row["title"], _collection(name), ())
-        found[name] = replace(corpus, files=(*corpus.files, file))
-    return found
+        corpus = corpora.get(name) or RegisteredCorpus(name, row["title"], _collection(name), ())
+        corpora[name] = replace(corpus, files=(*corpus.files, file))
+    return corpora
 
 
 def find_corpora(name: str) -> list[RegisteredCorpus]:
-    """The corpus of that name, or all corpora of the collection of that name.
+    """Returns the corpus of that name, or all corpora of the collection of that name.
 
     >>> [corpus.name for corpus in find_corpora("g2p")]
     ['g2p/CMUDict', 'g2p/NETtalk']
@@ -162,13 +162,13 @@ def find_corpora(name: str) -> list[RegisteredCorpus]:
     """
     if name in registry():
         return [registry()[name]]
-    if found := [corpus for key, corpus in registry().items() if key.startswith(f"{name}/")]:
-        return found
+    if members := [corpus for key, corpus in registry().items() if key.startswith(f"{name}/")]:
+        return members
     raise HardalignError(unknown_corpus(name))
 
 
 def unknown_corpus(name: str, others: tuple[str, ...] = ()) -> str:
-    """A message that proposes the nearest names, of registered corpora and of ``others``."""
+    """Proposes the nearest names, of registered corpora and of ``others``, in a message."""
     # A bare language or pair is what people try first; difflib alone would not find it.
     known = [*others, *registry()]
     near = [key for key in known if key.lower().partition("/")[2] == name.lower()]

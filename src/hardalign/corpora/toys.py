@@ -12,7 +12,7 @@ CONSONANTS = "bcdfghjklmnpqrstvwxyz"
 
 
 def toy_words(seed: int) -> Iterator[str]:
-    """Give distinct words without end: onset, vowel, consonant and up to six more letters.
+    """Gives distinct words without end: onset, vowel, consonant and up to six more letters.
 
     Such as *mejr*: they are what reduplication needs, and serve the other tasks as well.
     """
@@ -28,7 +28,7 @@ def toy_words(seed: int) -> Iterator[str]:
 
 
 def true_alignment(task: str, source: Sequence[str]) -> list[int]:
-    """Give, for each character of the target, the index of the source character it copies.
+    """Returns, for each character of the target, the index of the source character it copies.
 
     >>> true_alignment("reduplication", "mejr")
     [0, 1, 2, 0, 1, 2, 3]
@@ -47,7 +47,7 @@ def true_alignment(task: str, source: Sequence[str]) -> list[int]:
 
 
 def toy_target(task: str, source: str) -> str:
-    """Give the right output for a word: *mejmejr* for *mejr* by reduplication."""
+    """Returns the right output for a word: *mejmejr* for *mejr* by reduplication."""
     return "".join(source[index] for index in true_alignment(task, source))
 
 

@@ -1,1 +1,1 @@
-"""Text to tensors: formats, symbols, vocabulary, batches, corpora."""
+"""Text to numbers: formats, symbols, vocabulary, batches."""

@@ -12,7 +12,7 @@ from hardalign.data.vocabulary import END, Vocabulary
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """One pair as numbers."""
+    """Holds one pair as numbers."""
 
     source: list[int]
     """Begin, tags, letters, end."""
@@ -23,7 +23,7 @@ class Encoded:
 
 
 def encode_pairs(pairs: Iterable[Example], vocabulary: Vocabulary) -> list[Encoded]:
-    """Number pairs of one source and one target each."""
+    """Numbers pairs of one source and one target each."""
     encode = vocabulary.target.encode
     return [
         Encoded(vocabulary.encode_source(pair), len(pair.tags), [*encode(pair.targets[0]), END])
@@ -32,14 +32,14 @@ def encode_pairs(pairs: Iterable[Example], vocabulary: Vocabulary) -> list[Encod
 
 
 def encode_sources(examples: Iterable[Example], vocabulary: Vocabulary) -> list[Encoded]:
-    """Number sources whose targets are to be predicted."""
+    """Numbers sources whose targets are to be predicted."""
     return [Encoded(vocabulary.encode_source(e), len(e.tags), []) for e in examples]
 
 
 def shuffled_batches(
     pairs: Sequence[Encoded], batch_size: int, generator: random.Random
 ) -> list[list[Encoded]]:
-    """Every pair once, in batches of near-equal lengths, both in random order.
+    """Returns every pair once, in batches of near-equal lengths, both in random order.
 
     Pairs are shuffled, then stably sorted by length: mates change from epoch to epoch, and only
     the few batches where one length gives way to the next hold any padding.
@@ -53,7 +53,7 @@ def shuffled_batches(
 
 
 def batches_by_symbols(lengths: Sequence[int], symbols: int) -> Iterator[list[int]]:
-    """Positions of ``lengths`` in batches of similar length with about ``symbols`` symbols each.
+    """Gives positions of ``lengths`` in batches of similar length, ``symbols`` symbols at most.
 
     For prediction and scoring, where the batch size changes nothing but speed: short words come
     many at a time, long ones few.

@@ -11,10 +11,10 @@ Symbols = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One source string with its references.
+    """Holds one source string with its references.
 
     A line of most formats has one target; a name of the ``news`` format may have several; a line
-    that is only to be predicted has none.
+    that is to be predicted has none.
     """
 
     source: Symbols
@@ -27,19 +27,19 @@ class Example:
 
     @property
     def key(self) -> tuple[Symbols, Symbols]:
-        """What the model sees: examples with the same key are the same question."""
+        """Returns what the model sees: examples with the same key are the same question."""
         return self.tags, self.source
 
 
 def training_pairs(examples: Iterable[Example]) -> Iterator[Example]:
-    """Give every target an example of its own, as training needs it."""
+    """Gives every target an example of its own, as training needs it."""
     for example in examples:
         for target in example.targets:
             yield replace(example, targets=(target,))
 
 
 def evaluation_items(examples: Iterable[Example]) -> list[Example]:
-    """Merge examples that ask the same question into one with all their distinct references.
+    """Merges examples that ask the same question into one with all their distinct references.
 
     The order is that of first appearance.
     """

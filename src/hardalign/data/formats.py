@@ -12,14 +12,14 @@ from hardalign.errors import HardalignError
 COLUMNS = ("source", "target", "tags", "-")
 """What a column may hold; ``-`` is a column that is passed over."""
 MAX_SYMBOL = 100
-"""Characters of one symbol; whatever is longer was not cut where it should have been."""
+"""The most characters of one symbol: what is longer was not cut where it should have been."""
 _ADDED = ("source_case",)
 """Fields that the first model folders do not have."""
 
 
 @dataclass(frozen=True)
 class Format:
-    """The columns of a file, and how each is cut into symbols.
+    """Says what the columns of a file are, and how each is cut into symbols.
 
     For a file of another shape, change one of the ``FORMATS`` with ``dataclasses.replace``.
 
@@ -82,25 +82,25 @@ class Format:
 
     @property
     def treatment(self) -> str:
-        """What is done to the text before it is cut, in words."""
+        """Says in words what is done to the text before it is cut."""
         lowered = self.source_case == "lower"
         return f"{self.normalization}, sources in lower case" if lowered else self.normalization
 
     @property
     def is_xml(self) -> bool:
-        """Whether files are NEWS XML rather than lines of TAB-separated columns."""
+        """Says whether files are NEWS XML rather than lines of TAB-separated columns."""
         return self.name == "news"
 
     def source_symbols(self, text: str) -> Symbols:
-        """Normalise and cut a source; white space alone has no symbols."""
+        """Normalises and cuts a source; white space alone has no symbols."""
         return self._symbols(self._cased(text), self.source_separator, "source")
 
     def target_symbols(self, text: str) -> Symbols:
-        """Normalise and cut a target; white space alone has no symbols."""
+        """Normalises and cuts a target; white space alone has no symbols."""
         return self._symbols(text, self.target_separator, "target")
 
     def tag_symbols(self, text: str) -> Symbols:
-        """Normalise and cut a list of tags; blanks around a tag do not belong to it."""
+        """Normalises and cuts a list of tags; blanks around a tag do not belong to it."""
         pieces = self._symbols(text, self.tag_separator, "list of tags")
         tags = tuple(tag.strip() for tag in pieces)
         if "" in tags:
@@ -108,20 +108,20 @@ class Format:
         return tags
 
     def join_source(self, symbols: Symbols) -> str:
-        """Write a source as the format spells it."""
+        """Writes a source as the format spells it."""
         return join(symbols, self.source_separator)
 
     def join_target(self, symbols: Symbols) -> str:
-        """Write a target as the format spells it."""
+        """Writes a target as the format spells it."""
         return join(symbols, self.target_separator)
 
     def to_dict(self) -> dict[str, object]:
-        """Give the content as JSON can hold it."""
+        """Returns the content as JSON can hold it."""
         return {**asdict(self), "columns": list(self.columns)}
 
     @classmethod
     def from_dict(cls, content: object) -> Format:
-        """Take back what ``to_dict`` gave, or raise a ``HardalignError`` if it is damaged.
+        """Takes back what ``to_dict`` gave, or raises a ``HardalignError`` if it is damaged.
 
         What later versions added may be missing.
         """

@@ -10,24 +10,24 @@ from xml.parsers import expat
 from hardalign.errors import InputError
 
 MAX_TEXT = 1 << 16
-"""Characters of all texts of one name together."""
+"""The most characters that all texts of one name have together."""
 MAX_TARGETS = 1000
-"""Texts of one name."""
+"""The most targets of one name."""
 MAX_MARKUP = 1 << 20
-"""Bytes of one tag or comment, and of all that stands before the first element."""
+"""The most bytes of one tag or comment, and of all that stands before the first element."""
 MAX_DEPTH = 100
-"""Elements inside each other."""
+"""The most elements inside each other."""
 MAX_KINDS = 1000
-"""Different names of elements and attributes, which the parser never forgets."""
+"""The most names of elements and attributes, which the parser never forgets."""
 
 # A line break or TAB inside a name comes from how the XML is laid out, and would break our output.
 _LAYOUT = re.compile(r"[ \t\r\n]*[\t\r\n][ \t\r\n]*")
 
-_BLOCK = 1 << 15  # characters given to expat at once
+_BLOCK = 1 << 15  # characters that expat gets at once
 
 
 class Name(NamedTuple):
-    """One ``<Name>`` element, its texts without white space at their ends."""
+    """Holds one ``<Name>`` element, its texts without white space at their ends."""
 
     line: int
     source: str

@@ -38,7 +38,7 @@ def read_examples(
 ) -> Iterator[Example]:
     """Gives the examples of a file one by one, in constant memory.
 
-    Nothing is opened before the first example is asked for, so that is when errors come.
+    The file is opened when the first example is taken, so that is when errors come.
 
     Args:
         file: The file, plain or gzip; ``-`` is standard input.
@@ -55,13 +55,28 @@ def read_examples(
         HardalignError: The format has no target although the purpose needs one.
         InputError: The file cannot be read, has no examples, or a line is not as the format says.
     """
+    lines = read_lines(file)
+    yield from examples_in(
+        lines, format, purpose, name=file_name(file), allow_empty=allow_empty, skipped=skipped
+    )
+
+
+def examples_in(
+    lines: Iterator[str],
+    format: Format,  # noqa: A002 - as above
+    purpose: Purpose,
+    *,
+    name: str,
+    allow_empty: bool = False,
+    skipped: Skipped | None = None,
+) -> Iterator[Example]:
+    """Gives the examples of a file's lines, as ``read_examples`` does; messages say ``name``."""
     if purpose != "prediction" and "target" not in format.columns:
         named = ",".join(format.columns)
         raise HardalignError(
             f"{purpose} needs a target, but the columns are {named!r}; name one of them target"
         )
-    fields = _Fields(file_name(file), format, purpose, allow_empty)
-    lines = read_lines(file)
+    fields = _Fields(name, format, purpose, allow_empty)
     if format.is_xml:
         xml, lines = _looks_like_xml(lines)
         if xml or purpose != "prediction":

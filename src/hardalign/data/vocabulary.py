@@ -22,7 +22,7 @@ RESERVED = 4
 
 @dataclass(frozen=True)
 class Alphabet:
-    """One side's symbols, numbered from ``RESERVED`` on: first the letters, then the tags."""
+    """Holds one side's symbols, numbered from ``RESERVED`` on: first the letters, then the tags."""
 
     letters: Symbols
     tags: Symbols = ()
@@ -36,36 +36,36 @@ class Alphabet:
         object.__setattr__(self, "_tag_ids", tags)
 
     def __len__(self) -> int:
-        """How many numbers there are, the reserved ones included."""
+        """Returns how many numbers there are, the reserved ones included."""
         return RESERVED + len(self.letters) + len(self.tags)
 
     def encode(self, letters: Sequence[str], tags: Sequence[str] = ()) -> list[int]:
-        """Numbers of ``tags`` then ``letters``; what was never seen becomes ``UNKNOWN``."""
+        """Numbers ``tags``, then ``letters``; what was never seen becomes ``UNKNOWN``."""
         tag_ids, letter_ids = self._tag_ids, self._letter_ids
         numbers = [tag_ids.get(tag, UNKNOWN) for tag in tags]
         numbers += [letter_ids.get(letter, UNKNOWN) for letter in letters]
         return numbers
 
     def decode(self, numbers: Iterable[int]) -> Symbols:
-        """Letters of ``numbers``, which must not be reserved ones."""
+        """Returns the letters of ``numbers``, which must not be reserved ones."""
         return tuple(self.letters[number - RESERVED] for number in numbers)
 
     def unknown(self, letters: Iterable[str], tags: Iterable[str] = ()) -> list[str]:
-        """The given symbols that are not in this alphabet."""
+        """Returns the symbols that are not in this alphabet."""
         missing = [tag for tag in tags if tag not in self._tag_ids]
         return missing + [letter for letter in letters if letter not in self._letter_ids]
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Both alphabets of a model, taken from its training data alone."""
+    """Holds both alphabets of a model, taken from its training data alone."""
 
     source: Alphabet
     target: Alphabet
 
     @classmethod
     def of(cls, examples: Iterable[Example]) -> Vocabulary:
-        """Collect the symbols of ``examples`` in code-point order, so that it is reproducible."""
+        """Collects the symbols of ``examples`` in code-point order, so that it is reproducible."""
         letters: set[str] = set()
         tags: set[str] = set()
         targets: set[str] = set()
@@ -78,11 +78,11 @@ class Vocabulary:
         return cls(source, Alphabet(tuple(sorted(targets))))
 
     def encode_source(self, example: Example) -> list[int]:
-        """Begin, tags, letters, end, as numbers."""
+        """Returns begin, tags, letters and end as numbers."""
         return [BEGIN, *self.source.encode(example.source, example.tags), END]
 
     def to_dict(self) -> dict[str, Any]:
-        """The vocabulary as JSON can hold it."""
+        """Returns the content as JSON can hold it."""
         return {
             "source": {"letters": list(self.source.letters), "tags": list(self.source.tags)},
             "target": {"letters": list(self.target.letters)},
@@ -90,7 +90,7 @@ class Vocabulary:
 
     @classmethod
     def from_dict(cls, values: Any) -> Vocabulary:
-        """Rebuild what ``to_dict`` made."""
+        """Takes back what ``to_dict`` gave, or raises a ``HardalignError`` if it is damaged."""
         try:
             letters, tags = values["source"]["letters"], values["source"]["tags"]
             target = values["target"]["letters"]
@@ -100,7 +100,7 @@ class Vocabulary:
 
 
 def _symbols(values: object) -> Symbols:
-    """Different symbols that can be written, or a ``HardalignError``."""
+    """Checks the symbols of a file: distinct strings that can be written."""
     if type(values) is not list or not all(type(value) is str and value for value in values):
         raise HardalignError(f"not a vocabulary: not a list of symbols: {values!r:.100}")
     if len(set(values)) < len(values):
@@ -118,11 +118,11 @@ class UnknownSymbols:
         self.counts: Counter[str] = Counter()
 
     def note(self, example: Example) -> None:
-        """Count what is unknown in one example."""
+        """Counts what is unknown in one example."""
         self.counts.update(self._alphabet.unknown(example.source, example.tags))
 
     def report(self) -> str | None:
-        """One line for the user, or None if everything was known."""
+        """Returns one line for the user, or None if everything was known."""
         if not self.counts:
             return None
         shown = ", ".join(f"{symbol!r} × {count}" for symbol, count in self.counts.most_common(20))

@@ -44,7 +44,7 @@ class Attention(nn.Module):
         return Memory(states, present, tag_counts, self.score(states), output_key)
 
     def log_alpha(self, decoded: Tensor, memory: Memory) -> Tensor:
-        """Returns log α_j(i) [B, I, J] of decoder states [B, I, hidden]; −inf at padding (eq. 3)."""
+        """Returns log α_j(i) [B, I, J] of states [B, I, hidden]; −inf at padding (eq. 3)."""
         scores = decoded @ memory.attention_key.transpose(1, 2)
         return scores.masked_fill(~memory.present.unsqueeze(1), -torch.inf).log_softmax(-1)
 

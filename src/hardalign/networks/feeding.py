@@ -94,7 +94,7 @@ class FedDecoder(nn.Module):
         return entrance
 
     def step(self, state: Tensor, hidden: Hidden) -> tuple[Tensor, Hidden]:
-        """Returns the state [N, hidden] after one more input [N, size], and the memory behind it."""
+        """Returns the state [N, hidden] after one more input [N, size], and the memory."""
         after: Hidden = []
         for cell, before in zip(self.cells, hidden, strict=True):
             after.append(cell(state, before))

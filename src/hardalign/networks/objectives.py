@@ -46,10 +46,11 @@ class SampledPositions(Objective):
         position = sample_positions(repeated)  # [B, I, k]
         word, step = steps.nonzero(as_tuple=True)  # [R]: padding steps are left behind here
         own = position[word, step]  # [R, k]
-        places = (index.repeat_interleave(self.samples) for index in (word, step))
         layer = attention.output_layer(attention.output_query(decoded), memory)
-        target = reading.target[word, step].repeat_interleave(self.samples)
-        rewards = emission_log_prob(layer, Cells(*places, own.flatten()), target).view_as(own)
+        columns = (word, step, reading.target[word, step])
+        words, places, target = (column.repeat_interleave(self.samples) for column in columns)
+        rewards = emission_log_prob(layer, Cells(words, places, own.flatten()), target)
+        rewards = rewards.view_as(own)  # [R, k]
         log_alpha = log_alpha.gather(2, position)[word, step]  # [R, k]
         advantage = leave_one_out(rewards.detach())
         losses = surrogate(rewards, log_alpha, advantage).mean(1)  # [R]

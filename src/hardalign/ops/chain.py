@@ -15,7 +15,7 @@ nothing, changes no sum. Where j is padding or cannot be reached they are −inf
 
 What happened before a step is known from its origins, p(a_{i-1} = k | a_i = j, y_<i, x): followed
 back from the last step they give the gradient of the likelihood. By the emissions that gradient is
-the posterior p(a_i = j | x, y). Best paths and samples are wanted when answering, not when learning:
+the posterior p(a_i = j | x, y). Best paths and samples are for answering, not for learning:
 ``hardalign.runtime`` has them.
 """
 

@@ -1,0 +1,79 @@
+"""``hardalign check``: what is odd in a data set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from json import dumps
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+
+from hardalign.cli.console import note_skipped
+from hardalign.cli.options import FileOptions, Text
+
+if TYPE_CHECKING:
+    from hardalign.data.check import Report
+
+
+def check(
+    file: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")],
+    *,
+    against: Text = None,
+    json: bool = False,
+    files: FileOptions = FileOptions(),  # noqa: B008 - frozen
+    allow_empty: bool = False,
+) -> None:
+    """Say what is odd in a data set, before an hour is spent on it.
+
+    $ hardalign check lexicon.tsv --format lexicon
+
+    $ hardalign check test.tsv --against train.tsv --format lexicon
+
+    Looked for are duplicates, contradictions, symbols that are rare, invisible or look like
+    others, mixed Unicode normalisation, targets too long to be predicted; with --against, sources
+    that occur in the training data and symbols that do not; without it, how large a model the set
+    can feed.
+
+    Args:
+        file: File with sources and targets; - is standard input.
+        against: The file a model is trained on, if FILE is to evaluate it.
+        json: Print one JSON object.
+        files: How the files are read.
+        allow_empty: Allow empty targets.
+    """
+    from hardalign.data import check as data_check
+    from hardalign.data.example import Example
+    from hardalign.data.formats import FORMATS
+    from hardalign.data.reading import Skipped, read_examples
+
+    layout = files.resolve(FORMATS["pairs"])
+    spelt = replace(layout, normalization="none", source_case="keep")
+    skipped = Skipped()
+
+    def read(name: str, blank: Skipped | None = None) -> Iterator[Example]:
+        return read_examples(name, spelt, "training", allow_empty=allow_empty, skipped=blank)
+
+    training = None if against is None else read(against)
+    report = data_check.check(read(file, skipped), layout, training)
+    print(dumps(report.to_dict(), ensure_ascii=False) if json else _text(report))
+    note_skipped(file, skipped, "passed over")
+
+
+def _text(report: Report) -> str:
+    lines = [
+        f"{report.pairs:,} pairs of {report.sources:,} different sources",
+        f"{report.source_symbols} source symbols, {report.target_symbols} target symbols, "
+        f"{report.tags} tags",
+    ]
+    for side, (least, middle, most) in (
+        ("source", report.source_length),
+        ("target", report.target_length),
+    ):
+        lines.append(f"{side}s have {least} to {most} symbols, half of them up to {middle:g}")
+    for finding in report.findings:
+        lines += ["", f"{finding.kind}: {finding.count:,} ({finding.message})"]
+        lines += [f"  {sample}" for sample in finding.samples]
+        if finding.samples and finding.count > len(finding.samples):
+            lines.append(f"  and {finding.count - len(finding.samples):,} more")
+    return "\n".join(lines)

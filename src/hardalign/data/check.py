@@ -1,0 +1,230 @@
+"""What is odd in a data set, said before an hour is spent on it."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from statistics import median
+
+from hardalign.data.example import Example, Symbols, training_pairs
+from hardalign.data.formats import Format
+from hardalign.data.lookalikes import describe, is_invisible, look_alikes
+
+RARE = 3
+"""Symbols with fewer occurrences are rare: a model cannot learn them."""
+LONG = 4
+"""A prediction is cut off at so many times the length of its source."""
+FEW, MANY = 1000, 20_000
+"""Pairs below which any model starves, and from which on the large size can be fed."""
+SAMPLES = 5
+"""The most examples that a finding shows."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Says one thing that is odd: how often it occurs, what it means, and where it is."""
+
+    kind: str
+    count: int
+    message: str
+    samples: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Report:
+    """Sums up a data set."""
+
+    pairs: int
+    sources: int
+    source_symbols: int
+    target_symbols: int
+    tags: int
+    source_length: tuple[int, float, int]
+    """The least, the median and the largest number of symbols."""
+    target_length: tuple[int, float, int]
+    findings: tuple[Finding, ...]
+
+    def to_dict(self) -> dict[str, object]:
+        """Returns the content as JSON can hold it."""
+        return asdict(self)
+
+
+def check(
+    examples: Iterable[Example], layout: Format, against: Iterable[Example] | None = None
+) -> Report:
+    """Looks for what is odd in examples.
+
+    Args:
+        examples: As they are spelt: read in the same format without normalisation.
+        layout: The format with its normalisation.
+        against: Training examples, spelt likewise, to compare with.
+    """
+    spelt = list(training_pairs(examples))
+    pairs = [_normalised(pair, layout) for pair in spelt]
+    findings = [
+        *_repetitions(pairs, layout),
+        *_symbols("source", [pair.source for pair in pairs], pairs),
+        *_symbols("target", [pair.targets[0] for pair in pairs], pairs),
+        *_symbols("tag", [pair.tags for pair in pairs], pairs),
+        *_spellings(spelt, layout),
+        *_lengths(pairs, layout),
+    ]
+    if against is not None:
+        training = [_normalised(pair, layout) for pair in training_pairs(against)]
+        findings += _comparison(pairs, training, layout)
+    else:
+        findings.append(_appetite(pairs))
+    sources = [len(pair.source) for pair in pairs]
+    targets = [len(pair.targets[0]) for pair in pairs]
+    return Report(
+        len(pairs),
+        len({pair.key for pair in pairs}),
+        len({symbol for pair in pairs for symbol in pair.source}),
+        len({symbol for pair in pairs for symbol in pair.targets[0]}),
+        len({tag for pair in pairs for tag in pair.tags}),
+        (min(sources), median(sources), max(sources)),
+        (min(targets), median(targets), max(targets)),
+        tuple(findings),
+    )
+
+
+def _normalised(pair: Example, layout: Format) -> Example:
+    return replace(
+        pair,
+        source=layout.source_symbols(pair.text),
+        targets=(layout.target_symbols(layout.join_target(pair.targets[0])),),
+    )
+
+
+def _finding(kind: str, message: str, samples: Sequence[str]) -> list[Finding]:
+    return [Finding(kind, len(samples), message, tuple(samples[:SAMPLES]))] if samples else []
+
+
+def _show(pair: Example, layout: Format) -> str:
+    target = layout.join_target(pair.targets[0])
+    tags = f" ({layout.tag_separator.join(pair.tags)})" if pair.tags else ""
+    return f"line {pair.line}: {pair.text}{tags} → {target}"
+
+
+def _repetitions(pairs: Sequence[Example], layout: Format) -> list[Finding]:
+    """Finds pairs that occur twice, and questions with several answers."""
+    first: dict[tuple[Symbols, ...], int] = {}
+    answers: dict[tuple[Symbols, Symbols], dict[Symbols, Example]] = defaultdict(dict)
+    twice = []
+    for pair in pairs:
+        target = pair.targets[0]
+        line = first.setdefault((*pair.key, target), pair.line)
+        if target in answers[pair.key]:
+            twice.append(f"{_show(pair, layout)} (as line {line})")
+        answers[pair.key].setdefault(target, pair)
+    several = [
+        "; ".join(_show(pair, layout) for pair in targets.values())
+        for targets in answers.values()
+        if len(targets) > 1
+    ]
+    return [
+        *_finding("duplicates", "pairs that occur once more, and so weigh more", twice),
+        *_finding(
+            "contradictions",
+            "sources with several targets, of which one at most is predicted",
+            several,
+        ),
+    ]
+
+
+def _symbols(side: str, strings: Sequence[Symbols], pairs: Sequence[Example]) -> list[Finding]:
+    """Finds symbols that are rare, look like others, or show nothing."""
+    counts = Counter(symbol for string in strings for symbol in string)
+    lines: dict[str, int] = {}
+    for string, pair in zip(strings, pairs, strict=True):
+        for symbol in string:
+            lines.setdefault(symbol, pair.line)
+
+    def where(symbol: str) -> str:
+        return f"{describe(symbol)} × {counts[symbol]}, first in line {lines[symbol]}"
+
+    rare = sorted((s for s in counts if counts[s] < RARE), key=lambda s: (counts[s], lines[s]))
+    alike = [" and ".join(map(where, group)) for group in look_alikes(counts)]
+    unseen = [where(symbol) for symbol in sorted(counts) if is_invisible(symbol)]
+    return [
+        *_finding(
+            f"rare {side} symbols",
+            f"they occur fewer than {RARE} times: are they errors?",
+            [where(symbol) for symbol in rare],
+        ),
+        *_finding(
+            f"look-alike {side} symbols",
+            "groups that look alike but are not the same",
+            alike,
+        ),
+        *_finding(f"invisible {side} symbols", "they show nothing", unseen),
+    ]
+
+
+def _spellings(spelt: Sequence[Example], layout: Format) -> list[Finding]:
+    """Finds strings that are not in the Unicode normal form C, where most text is."""
+    other = [
+        _show(pair, layout)
+        for pair in spelt
+        if not all(
+            unicodedata.is_normalized("NFC", text)
+            for text in (pair.text, layout.join_target(pair.targets[0]))
+        )
+    ]
+    if len(other) == len(spelt):  # they are at least all alike
+        return []
+    harm = (
+        "as nothing is normalised, the same letter is two symbols"
+        if layout.normalization == "none"
+        else f"no harm, as all are read as {layout.normalization}"
+    )
+    message = f"pairs that are not in NFC as the others are; {harm}"
+    return _finding("mixed normalisation", message, other)
+
+
+def _lengths(pairs: Sequence[Example], layout: Format) -> list[Finding]:
+    too_long = [
+        _show(pair, layout)
+        for pair in pairs
+        if len(pair.targets[0]) > LONG * (len(pair.source) + len(pair.tags) + 2)
+    ]
+    message = f"more than {LONG} times as long as their source: predictions end before"
+    return _finding("long targets", message, too_long)
+
+
+def _comparison(
+    pairs: Sequence[Example], training: Sequence[Example], layout: Format
+) -> list[Finding]:
+    """Finds what a test set must not share with its training set, and what it must."""
+    lines = {pair.key: pair.line for pair in reversed(training)}
+    shared = {pair.key: pair for pair in reversed(pairs) if pair.key in lines}
+    known = {symbol for pair in training for symbol in (*pair.source, *pair.tags)}
+    unknown = Counter(
+        symbol for pair in pairs for symbol in (*pair.source, *pair.tags) if symbol not in known
+    )
+    return [
+        *_finding(
+            "sources in training",
+            "scores on them say little",
+            [f"{_show(p, layout)} (there line {lines[p.key]})" for p in [*shared.values()][::-1]],
+        ),
+        *_finding(
+            "unknown symbols",
+            "symbols and tags of sources that are not in the training data",
+            [f"{describe(symbol)} × {count}" for symbol, count in unknown.most_common()],
+        ),
+    ]
+
+
+def _appetite(pairs: Sequence[Example]) -> Finding:
+    """Says how large a model the pairs can feed, by a rule of thumb."""
+    distinct = len({(pair.key, pair.targets[0]) for pair in pairs})
+    if distinct < FEW:
+        advice = f"fewer than {FEW:,}: of all that may help, more data help most"
+    elif distinct < MANY:
+        advice = "enough for size small"
+    else:
+        advice = "enough for sizes small and large"
+    return Finding("size", distinct, f"different pairs, {advice}")

@@ -1,0 +1,129 @@
+"""One file cut into train, dev and test, without a source in two of them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+from hardalign.data.example import Example, Symbols
+from hardalign.data.formats import Format
+from hardalign.data.lines import file_name, read_lines
+from hardalign.data.reading import Skipped, examples_in
+from hardalign.errors import HardalignError
+from hardalign.files import make_folder, write_bytes
+
+
+@dataclass(frozen=True)
+class Part:
+    """Names a file that was written, with what is in it."""
+
+    name: str
+    path: Path
+    examples: int
+    sources: int
+
+
+def split_file(
+    file: str | Path,
+    format: Format,  # noqa: A002 - the name users know
+    out: Path,
+    *,
+    dev: float = 0.1,
+    test: float = 0.1,
+    seed: int = 0,
+    allow_empty: bool = False,
+    overwrite: bool = False,
+    skipped: Skipped | None = None,
+) -> list[Part]:
+    """Splits a file by source: all lines of a word, all forms of a lemma, go to the same part.
+
+    The seed and the source alone decide the order in which sources are dealt out. Lines stay as
+    they are spelt, in their order, and blank lines are dropped; NEWS XML is written anew.
+
+    Args:
+        file: The file, plain or gzip; ``-`` is standard input.
+        format: How a line spells an example.
+        out: The folder for the files ``train``, ``dev`` and ``test``, with ``.tsv`` or ``.xml``.
+        dev: The share of the sources that goes to dev; 0 writes no such file.
+        test: The share of the sources that goes to test.
+        seed: Another seed gives another split.
+        allow_empty: Take an empty target as the empty string instead of refusing it.
+        overwrite: Replace files that are there already.
+        skipped: Is told what was passed over.
+
+    Raises:
+        HardalignError: The shares or the number of sources do not allow a split, the file is not
+            as the format says, or a file of that name is there already.
+    """
+    if dev < 0 or test < 0 or not 0 < dev + test < 1:
+        raise HardalignError(
+            f"the shares dev {dev:g} and test {test:g} must be at least 0, and together above 0 "
+            "and below 1"
+        )
+    lines = list(read_lines(file))
+    spelt = replace(format, normalization="none", source_case="keep")  # as it is to be written
+    name = file_name(file)
+    examples = list(
+        examples_in(
+            iter(lines), spelt, "training", name=name, allow_empty=allow_empty, skipped=skipped
+        )
+    )
+    sources = [format.source_symbols(example.text) for example in examples]
+    part_of = _deal(sources, {"test": test, "dev": dev}, seed, name)
+    suffix = ".xml" if format.is_xml else ".tsv"
+    paths = {part: out / f"{part}{suffix}" for part in ("train", "dev", "test")}
+    present = [path for path in paths.values() if path.exists()]
+    if present and not overwrite:
+        raise HardalignError(f"{present[0]} is there already; choose another folder, or overwrite")
+    make_folder(out)
+    parts = []
+    for part, path in paths.items():
+        members = [
+            e for e, source in zip(examples, sources, strict=True) if part_of[source] == part
+        ]
+        if members:
+            content = _xml(members, spelt) if format.is_xml else _table(members, lines)
+            write_bytes(path, content.encode())
+            count = sum(dealt == part for dealt in part_of.values())
+            parts.append(Part(part, path, len(members), count))
+    return parts
+
+
+def _deal(
+    sources: Sequence[Symbols], shares: dict[str, float], seed: int, name: str
+) -> dict[Symbols, str]:
+    """Says to which part every source goes; a part with a share has at least one source."""
+    order = sorted(set(sources), key=lambda source: _rank(source, seed))
+    part_of = dict.fromkeys(order, "train")
+    start = 0
+    for part, share in shares.items():
+        count = max(1, round(share * len(order))) if share else 0
+        part_of |= dict.fromkeys(order[start : start + count], part)
+        start += count
+    if start >= len(order):
+        raise HardalignError(f"{name}: {len(order)} different sources are too few to split")
+    return part_of
+
+
+def _rank(source: Symbols, seed: int) -> bytes:
+    """Returns a number that is as good as random, and the same on every machine."""
+    return hashlib.sha256("\0".join((str(seed), *source)).encode()).digest()
+
+
+def _table(examples: Sequence[Example], lines: Sequence[str]) -> str:
+    return "".join(f"{lines[example.line - 1]}\n" for example in examples)
+
+
+def _xml(examples: Sequence[Example], layout: Format) -> str:
+    rows = ['<?xml version="1.0" encoding="UTF-8"?>', "<TransliterationCorpus>"]
+    for number, example in enumerate(examples, start=1):
+        rows.append(f'  <Name ID="{number}">')
+        rows.append(f"    <SourceName>{escape(example.text)}</SourceName>")
+        for order, target in enumerate(example.targets, start=1):
+            text = escape(layout.join_target(target))
+            rows.append(f'    <TargetName ID="{order}">{text}</TargetName>')
+        rows.append("  </Name>")
+    return "\n".join([*rows, "</TransliterationCorpus>", ""])

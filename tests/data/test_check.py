@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from hardalign.data.check import FEW, MANY, Finding, Report, check
+from hardalign.data.formats import FORMATS, Format
+from hardalign.data.reading import examples_of
+
+PAIRS = FORMATS["pairs"]
+
+
+def report(
+    rows: list[tuple[str, ...]],
+    layout: Format = PAIRS,
+    against: list[tuple[str, ...]] | None = None,
+) -> Report:
+    spelt = replace(layout, normalization="none", source_case="keep")
+    training = None if against is None else examples_of(against, spelt)
+    return check(examples_of(rows, spelt), layout, training)
+
+
+def findings(*args: object, **options: object) -> dict[str, Finding]:
+    return {one.kind: one for one in report(*args, **options).findings}  # type: ignore[arg-type]
+
+
+def clean(count: int) -> list[tuple[str, ...]]:
+    """Pairs in which nothing is odd but their number."""
+    return [(f"{n:b}".rjust(20, "0"), f"{n:b}".rjust(20, "1")) for n in range(count)]
+
+
+def test_what_is_not_odd_is_not_found() -> None:
+    assert list(findings(clean(50))) == ["size"]
+    assert findings(clean(50), against=clean(60)[50:]) == {}
+
+
+def test_figures() -> None:
+    one = report([("a", "xy"), ("abc", "x"), ("ab", "xyz"), ("ab", "x")])
+    assert (one.pairs, one.sources, one.source_symbols, one.target_symbols) == (4, 3, 3, 3)
+    assert one.source_length == (1, 2, 3)
+    assert one.target_length == (1, 1.5, 3)
+    assert json.loads(json.dumps(one.to_dict()))["pairs"] == 4
+
+
+def test_duplicates_are_no_contradictions() -> None:
+    twice = findings([("ab", "x"), ("ab", "y"), ("ab", "x"), ("ab", "x")])
+    assert twice["duplicates"].count == 2
+    assert twice["duplicates"].samples[0] == "line 3: ab → x (as line 1)"
+    assert twice["contradictions"].count == 1
+    assert twice["contradictions"].samples == ("line 1: ab → x; line 2: ab → y",)
+
+
+def test_the_same_lemma_with_other_tags_is_another_question() -> None:
+    rows: list[tuple[str, ...]] = [("go", "goes", "V;3"), ("go", "went", "V;PST")]
+    assert "contradictions" not in findings(rows, FORMATS["sigmorphon"])
+    contradiction = findings([*rows, ("go", "goed", "V;PST")], FORMATS["sigmorphon"])
+    assert "(V;PST) → went" in contradiction["contradictions"].samples[0]
+
+
+def test_spellings_that_are_read_alike_are_duplicates() -> None:
+    rows: list[tuple[str, ...]] = [("É", "x"), ("e\u0301", "x")]
+    assert "duplicates" not in findings(rows)
+    assert "duplicates" in findings(rows, replace(PAIRS, source_case="lower"))
+
+
+def test_rare_and_odd_symbols() -> None:
+    odd = findings([*clean(20), ("0q1", "11"), ("\u0430a", "1\u200d")])
+    rare = odd["rare source symbols"]
+    assert rare.count == 3
+    assert rare.samples[0] == "q (U+0071 LATIN SMALL LETTER Q) × 1, first in line 21"
+    assert odd["look-alike source symbols"].count == 1
+    assert "CYRILLIC SMALL LETTER A" in odd["look-alike source symbols"].samples[0]
+    assert odd["invisible target symbols"].samples == ("U+200D × 1, first in line 22",)
+    assert "rare tag symbols" not in odd
+
+
+def test_mixed_normalisation() -> None:
+    rows: list[tuple[str, ...]] = [("é", "x"), ("e\u0301", "y"), ("a", "e\u0301")]
+    mixed = findings(rows)["mixed normalisation"]
+    assert mixed.count == 2
+    assert "no harm" in mixed.message
+    raw = replace(PAIRS, normalization="none")
+    assert "two symbols" in findings(rows, raw)["mixed normalisation"].message
+    assert "mixed normalisation" not in findings(rows[1:])  # all the same way
+
+
+def test_targets_that_cannot_be_predicted_whole() -> None:
+    assert "long targets" not in findings([("a", "x" * 12)])
+    assert findings([("a", "x" * 13)])["long targets"].count == 1
+    tagged: list[tuple[str, ...]] = [("a", "x" * 13, "N")]
+    assert "long targets" not in findings(tagged, FORMATS["sigmorphon"])
+
+
+def test_against_the_training_data() -> None:
+    test: list[tuple[str, ...]] = [("ab", "x"), ("ab", "y"), ("ac", "x"), ("dd", "x")]
+    compared = findings(test, against=[("zz", "x"), ("ab", "z"), ("ca", "x")])
+    shared = compared["sources in training"]
+    assert shared.count == 1
+    assert shared.samples == ("line 1: ab → x (there line 2)",)
+    assert compared["unknown symbols"].samples == ("d (U+0064 LATIN SMALL LETTER D) × 2",)
+
+
+def test_the_size_it_can_feed() -> None:
+    assert "fewer than" in findings(clean(FEW - 1))["size"].message
+    assert findings(clean(FEW) * 2)["size"] == Finding(
+        "size", FEW, "different pairs, enough for size small"
+    )
+    assert "large" in findings(clean(MANY))["size"].message
+
+
+def test_only_some_samples_are_shown() -> None:
+    several = findings([("a", str(n)) for n in range(3)] * 10)["duplicates"]
+    assert several.count == 27
+    assert len(several.samples) == 5
