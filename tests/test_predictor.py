@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import hardalign
-from conftest import TINY, tiny_model
+from conftest import TINY
 from hardalign.config import ModelConfig, TrainingConfig
 from hardalign.data.example import Example
 from hardalign.data.formats import FORMATS
@@ -21,6 +21,7 @@ from hardalign.errors import HardalignError
 from hardalign.predictor import Predictor
 from hardalign.systems import SYSTEMS
 from hardalign.training.storage import WEIGHTS, Description, claim_folder, write_tensors
+from tiny import tiny_model
 
 
 def predictor(system: str = "hard", layout: str = "sigmorphon", seed: int = 0) -> Predictor:

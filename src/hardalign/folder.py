@@ -125,8 +125,9 @@ def read_description(folder: Path) -> Description:
         data = Origin.from_dict(config.get("data", {}))
     except HardalignError as error:
         raise HardalignError(f"{path}: {error}") from error
+    symbols = parse_json(content, vocabulary_path)
     try:
-        vocabulary = Vocabulary.from_dict(parse_json(content, vocabulary_path))
+        vocabulary = Vocabulary.from_dict(symbols)
     except HardalignError as error:
         raise HardalignError(f"{vocabulary_path}: {error}") from error
     return Description(model, training, format_, vocabulary, data)

@@ -12,7 +12,6 @@ import os
 import shlex
 import socket
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,8 @@ from hardalign.errors import HardalignError
 from hardalign.files import explained, make_folder, write_json
 
 LOCK, HOLDER = ".lock", ".holder"
-_PAUSE = 0.1
+_GRACE = 0.5
+"""Seconds for a holder to say who it is, or to end: a killed process drops its locks one by one."""
 
 
 class BusyError(HardalignError):
@@ -53,13 +53,12 @@ def locked(folder: Path, holder: str) -> Iterator[None]:
     }
     while True:
         try:
-            lock.acquire(timeout=0)
+            lock.acquire(timeout=_GRACE)
             break
         except Timeout:
             other = _read(folder / HOLDER)
             if other.get("holder") != holder:
                 raise BusyError(f"{folder}: {_described(other)}") from None
-            time.sleep(_PAUSE)
         except OSError:
             with explained(folder, "written"):
                 raise

@@ -33,6 +33,9 @@ from hardalign.prediction import NOTHING, Prediction
 from hardalign.runtime import Runtime, build_runtime
 from hardalign.systems import SCORES, System, find_system
 
+ALIGNER_TABLE = "oracle.table"
+"""What a monotonic model keeps of its aligner, which is no parameter of the network."""
+
 
 class UnknownSymbolsWarning(UserWarning):
     """A source has symbols that the model has never seen, and reads as unknown."""
@@ -324,7 +327,8 @@ def load(model: str | Path) -> Predictor:
     """
     tensors, description = load_folder(model_folder(model))
     runtime = build_runtime(description.model, tensors)
-    return Predictor(runtime, description, sum(tensor.size for tensor in tensors.values()))
+    learned = (tensor.size for name, tensor in tensors.items() if name != ALIGNER_TABLE)
+    return Predictor(runtime, description, sum(learned))
 
 
 def _warn(unknown: UnknownSymbols) -> None:

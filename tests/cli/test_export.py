@@ -7,7 +7,6 @@ from pathlib import Path
 import onnxruntime
 import pytest
 
-import folder_stand_in  # noqa: F401 - temporary
 from cli.conftest import Command, assert_complains
 from export.conftest import EXAMPLE, EXPORTABLE
 

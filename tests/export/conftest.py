@@ -10,14 +10,13 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
-import folder_stand_in  # noqa: F401 - temporary
 from conftest import TINY, tiny_model
 from hardalign.config import ModelConfig, TrainingConfig
 from hardalign.data.encoding import Encoded
 from hardalign.data.formats import FORMATS
 from hardalign.data.vocabulary import BEGIN, END, Vocabulary
 from hardalign.export import export_onnx, step_file
-from hardalign.folder import Description
+from hardalign.folder import Description, Origin
 
 Array = NDArray[Any]
 Arrays = dict[str, Array]
@@ -79,7 +78,7 @@ def describe(
         decoder=5,
         decoder_layers=decoder_layers,
     )
-    return Description(config, TrainingConfig(), FORMATS["sigmorphon"], vocabulary, {})
+    return Description(config, TrainingConfig(), FORMATS["sigmorphon"], vocabulary, Origin())
 
 
 def random_tensors(description: Description, seed: int = 0, scale: float = 3.0) -> Arrays:

@@ -8,15 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import torch
+import numpy as np
 from numpy.typing import NDArray
 
 from hardalign.config import ModelConfig
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import BEGIN, Vocabulary
-from hardalign.decoding import Hypothesis, greedy
-from hardalign.networks.batch import collate
-from hardalign.networks.build import build_model
+from hardalign.decoding import Hypothesis, predictions
+from hardalign.runtime import Words, build_runtime
 
 Array = NDArray[Any]
 
@@ -25,25 +24,24 @@ class Reference:
     """A model in double precision, so that only the graphs make errors."""
 
     def __init__(
-        self, config: ModelConfig, vocabulary: Vocabulary, tensors: Mapping[str, Array]
+        self, config: ModelConfig, _vocabulary: Vocabulary, tensors: Mapping[str, Array]
     ) -> None:
-        self._model = build_model(config, vocabulary).double().eval()
-        self._model.load_state_dict(
-            {name: torch.from_numpy(tensor) for name, tensor in tensors.items()}
-        )
+        self._runtime = build_runtime(config, tensors)
 
-    @torch.inference_mode()
     def steps(
         self, words: Sequence[Encoded], symbols: Sequence[int]
     ) -> Iterator[tuple[Array, Array]]:
         """Yields log_probs [B, V] and alpha [B, J] at first and after each symbol, as all write the
         same symbols."""
-        state = self._model.begin(collate(words))
+        state, rows = (
+            self._runtime.start(self._runtime.read(Words.of(words))),
+            np.arange(len(words)),
+        )
         for previous in (BEGIN, *symbols):
-            step = self._model.step(state, torch.full((len(words),), previous))
-            yield step.log_probs.numpy(), step.alignment.numpy()
+            step = self._runtime.step(state, rows, np.full(len(words), previous))
+            yield step.log_probs, step.alpha
             state = step.state
 
     def greedy(self, words: Sequence[Encoded]) -> list[Hypothesis]:
         """Returns the most probable symbol at every step, for each word."""
-        return greedy(self._model, collate(words))
+        return predictions(self._runtime, words)

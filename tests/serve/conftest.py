@@ -5,8 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from typing import Any
 
 import httpx
 import pytest
@@ -16,44 +14,24 @@ import uvicorn
 from conftest import TINY, tiny_model
 from hardalign.config import ModelConfig, TrainingConfig
 from hardalign.data.formats import FORMATS
-from hardalign.prediction import Prediction
+from hardalign.folder import Description, Origin
 from hardalign.predictor import Predictor
+from hardalign.runtime import build_runtime
 from hardalign.serve import batcher
 from hardalign.serve.app import create_app
 from hardalign.serve.connections import Allowance
 from hardalign.serve.limits import Limits
 from hardalign.serve.server import address_of, listen, make_server
-from hardalign.training.storage import Description
 
 LIMITS = Limits()
 
 
-# ADAPTER until the new predictor is on main: remove when merging.
-@dataclass(frozen=True)
-class _Aligned(Prediction):
-    alignment: Any = None
-
-
-class _Adapter(Predictor):
-    def answers(self, examples, search, *, alignments=False, **_):  # type: ignore
-        words = list(examples)
-        answers = list(super().answers(words, search))
-        for k, predictions in enumerate(answers):
-            aligned = (
-                next(iter(self.align_answers([(words[k], predictions)])))[1]
-                if alignments
-                else [None] * len(predictions)
-            )
-            yield [
-                _Aligned(**vars(one), alignment=a)
-                for one, a in zip(predictions, aligned, strict=True)
-            ]
-
-
 def tiny_predictor(system: str = "hard", layout: str = "pairs", seed: int = 0) -> Predictor:
-    sizes = ModelConfig(system, embedding=3, encoder=4, decoder=5)
-    description = Description(sizes, TrainingConfig(), FORMATS[layout], TINY, {})
-    return _Adapter(tiny_model(system, seed=seed, dtype=torch.float32), description)
+    config = ModelConfig(system, embedding=3, encoder=4, decoder=5)
+    model = tiny_model(system, seed=seed, dtype=torch.float32)
+    tensors = {name: tensor.numpy() for name, tensor in model.state_dict().items()}
+    description = Description(config, TrainingConfig(), FORMATS[layout], TINY, Origin())
+    return Predictor(build_runtime(config, tensors), description)
 
 
 MODELS = {
