@@ -111,11 +111,11 @@ def align(table: ArrayLike, pairs: Sequence[Pair]) -> list[Path]:
     that may both stand for a sound, the first does and the second is deleted. Where deletions and
     insertions meet, the deletions come first.
     """
-    # Sums of integers below 2^53 are exact in any order, so that ties are ties, not rounding.
-    table = np.rint(np.asarray(table, np.float64) * _INTEGERS)
+    table = np.asarray(table)
     paths: list[Path] = [[]] * len(pairs)
     for batch in _batches(pairs, table.shape):
-        scores = table.ravel()[batch.operations]
+        # Sums of integers below 2^53 are exact in any order, so that ties are ties, not rounding.
+        scores = np.rint(table.ravel()[batch.operations].astype(np.float64) * _INTEGERS)
         # Walking cell by cell is no work for arrays, so to plain lists.
         columns = (array.T.tolist() for array in (_maxima(scores, batch), scores))
         for place, best, score in zip(batch.places, *columns, strict=True):
