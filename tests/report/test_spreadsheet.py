@@ -3,7 +3,7 @@ from __future__ import annotations
 import csv
 
 from hardalign.report.cells import collect
-from hardalign.report.pairwise import pairs
+from hardalign.report.pairwise import squares
 from hardalign.report.spreadsheet import pairs_csv, results_csv
 from report.synthetic import result, right
 
@@ -32,7 +32,7 @@ def test_other_recipes_do_not_stand_for_the_paper_s() -> None:
 
 def test_pairs() -> None:
     cells = collect([result(correct=right(80)), result(system="soft", correct=right(70))])
-    (row,) = csv.DictReader(pairs_csv(pairs(cells)).splitlines())
+    (row,) = csv.DictReader(pairs_csv(squares(cells)).splitlines())
     assert (row["first"], row["second"], row["points"], row["items"]) == (
         "soft",
         "hard",

@@ -8,7 +8,7 @@ import statistics
 from collections.abc import Iterable
 
 from hardalign.report.cells import Cell, Cells, Setting
-from hardalign.report.pairwise import Pair
+from hardalign.report.pairwise import Square
 from hardalign.report.paper import ACC, MFS, MLD, PER, WER, Metric, published
 
 Row = dict[str, str | int | float | None]
@@ -27,16 +27,15 @@ def results_csv(cells: Cells) -> str:
     )
 
 
-def pairs_csv(pairs: Iterable[Pair]) -> str:
+def pairs_csv(compared: dict[Setting, Square]) -> str:
     """Every pair of systems that was compared on a data set."""
-    rows = [
-        _setting(pair.setting)
-        | {"first": pair.first, "second": pair.second, "points": pair.test.difference}
-        | {"low": pair.test.low, "high": pair.test.high, "p": pair.test.p, "p_holm": pair.p}
-        | {"items": pair.test.items}
-        for pair in pairs
-    ]
-    return _write(rows)
+    return _write(
+        _setting(setting)
+        | {"first": first, "second": second, "points": test.difference}
+        | {"low": test.low, "high": test.high, "p": test.p, "p_holm": p, "items": test.items}
+        for setting, square in compared.items()
+        for (first, second), (test, p) in square.items()
+    )
 
 
 def _figures(setting: Setting, cell: Cell, metric: Metric) -> Row:
