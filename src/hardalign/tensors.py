@@ -87,5 +87,5 @@ def _checksum(tensors: Mapping[str, NDArray[Any]], text: str) -> str:
     digest = hashlib.sha256(text.encode(errors="surrogatepass"))
     for name in sorted(tensors):
         digest.update(b"\0" + name.encode() + b"\0")
-        digest.update(tensors[name])
+        digest.update(tensors[name].data)
     return digest.hexdigest()
