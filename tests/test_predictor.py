@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from hardalign.training.storage import WEIGHTS, Description, claim_folder, write_tensors
 
 import hardalign
 from conftest import TINY
@@ -20,7 +21,6 @@ from hardalign.decoding import Search
 from hardalign.errors import HardalignError
 from hardalign.predictor import Predictor
 from hardalign.systems import SYSTEMS
-from hardalign.training.storage import WEIGHTS, Description, claim_folder, write_tensors
 from tiny import tiny_model
 
 

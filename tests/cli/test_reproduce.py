@@ -11,10 +11,11 @@ import pytest
 
 from cli.conftest import Command, assert_complains
 from experiments.conftest import eventually, result_of, write_epochs
+from hardalign.bundled import MODEL
 from hardalign.experiments.engine import prepare
 from hardalign.experiments.plan import load_plan
 from hardalign.files import write_json
-from hardalign.runs import LOG, MODEL, RESULT, epochs_of, read_results
+from hardalign.runs import LOG, RESULT, epochs_of, read_results
 
 PLAN = """
 [[grid]]
