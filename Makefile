@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 PEERS := .venv-peers/.ready
 
-.PHONY: demo test test-browser bench bench-peers check docs en-g2p format clean
+.PHONY: demo test test-browser bench bench-peers check docs results en-g2p format clean
 
 demo: $(READY)  ## train on real words, evaluate, predict, draw alignments
 	$(BIN)/hardalign train --corpus cmudict --strip-stress --words 8000 --epochs 8 \
@@ -34,6 +34,9 @@ check: $(READY)  ## formatting, lint, types, layering
 
 docs: $(READY)  ## the documentation site, in docs/_build
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build
+
+results: $(READY)  ## the tables of results in the documents; RUNS=DIR adds runs to them
+	$(BIN)/python docs/results.py $(RUNS)
 
 en-g2p: $(READY)  ## train the bundled model anew: an hour
 	$(BIN)/python recipes/en_g2p.py

@@ -1,8 +1,8 @@
-"""Whether the ONNX graphs of a model predict what torch predicts, and how fast each is.
+"""Whether the ONNX graphs of a model predict what hardalign predicts, and how fast each is.
 
     python benchmarks/export.py MODEL FILE [--words N]
 
-Greedy predictions of the example in docs/examples, word by word, beside those of torch, word by
+Greedy predictions of the example in docs/examples, word by word, beside those of hardalign, word by
 word as well. Times are of one processor, in milliseconds per word.
 """
 
@@ -18,28 +18,29 @@ from collections.abc import Callable
 from pathlib import Path
 
 import onnxruntime
-import torch
 
 import hardalign
+from hardalign.bundled import model_folder
 from hardalign.data.reading import read_examples
 from hardalign.export import export_onnx, step_file
+from hardalign.folder import load_folder
 
 EXAMPLE = Path(__file__).parents[1] / "docs" / "examples" / "onnx_greedy.py"
 
 
 def one_by_one(predict: Callable[[str], str], words: list[str]) -> tuple[list[str], list[float]]:
-    """The predictions, and the processor's milliseconds for each."""
+    """Returns the predictions, and the processor's milliseconds for each."""
     predict(words[0])  # the first one pays for what is set up only once
-    found, times = [], []
+    predictions, times = [], []
     for word in words:
         start = time.process_time()
-        found.append(predict(word))
+        predictions.append(predict(word))
         times.append(1000 * (time.process_time() - start))
-    return found, times
+    return predictions, times
 
 
 def onnx_predict(file: Path) -> Callable[[str], str]:
-    """The example's function, with the graphs on one thread."""
+    """Returns the example's function, with the graphs on one thread."""
     sys.argv = [str(EXAMPLE), str(file)]
     example = runpy.run_path(str(EXAMPLE))
     options = onnxruntime.SessionOptions()
@@ -54,7 +55,6 @@ def main() -> None:
     parser.add_argument("file")
     parser.add_argument("--words", type=int, default=1000)
     options = parser.parse_args()
-    torch.set_num_threads(1)
     predictor = hardalign.load(options.model)
     layout = predictor.description.format
     examples = list(read_examples(options.file, layout, "prediction"))[: options.words]
@@ -65,20 +65,16 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "model.onnx"
         start = time.perf_counter()
-        export_onnx(predictor.model, predictor.description, file)
+        export_onnx(*load_folder(model_folder(options.model)), file)
         print(f"exported in {time.perf_counter() - start:.2f} s")
         onnx, onnx_times = one_by_one(onnx_predict(file), words)
-
-    def torch_predict(word: str) -> str:
-        return next(predictor.predict([predictor.example(word)])).text
-
-    ours, torch_times = one_by_one(torch_predict, words)
+    ours, our_times = one_by_one(lambda word: predictor(word).text, words)
     equal = sum(a == b for a, b in zip(onnx, ours, strict=True))
     print(f"{equal} of {len(words)} words equal")
     for a, b, word in zip(onnx, ours, words, strict=True):
         if a != b:
-            print(f"differs: {word}: {a} (onnxruntime), {b} (torch)")
-    for name, times in (("onnxruntime", onnx_times), ("torch", torch_times)):
+            print(f"differs: {word}: {a} (onnxruntime), {b} (hardalign)")
+    for name, times in (("onnxruntime", onnx_times), ("hardalign", our_times)):
         mean, median = statistics.mean(times), statistics.median(times)
         print(f"{name:<12}{mean:.2f} ms per word (median {median:.2f})")
 

@@ -19,16 +19,16 @@ from hardalign.cli.progress import TrainingProgress
 from hardalign.config import ModelConfig, TrainingConfig
 from hardalign.data.example import Example, Symbols
 from hardalign.files import make_folder, write_json
-from hardalign.metrics import evaluate
-from hardalign.training.api import TrainingData, prepare
-from hardalign.training.loop import Machine, train
-from hardalign.training.storage import (
+from hardalign.folder import (
     WEIGHTS,
     read_description,
     read_tensors,
     write_description,
     write_tensors,
 )
+from hardalign.metrics import evaluate
+from hardalign.training.api import TrainingData, prepare
+from hardalign.training.loop import Machine, train
 
 SAMPLE = 500
 """Test words that a test of the package evaluates again."""

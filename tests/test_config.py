@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from hardalign.config import SIZES, ModelConfig, TrainingConfig, find_size
@@ -16,12 +18,27 @@ def test_settings_of_an_earlier_version_get_defaults() -> None:
 
 
 @pytest.mark.parametrize(
-    ("setting", "value"),
-    [("epochs", -1), ("batch_size", 0), ("learning_rate", 0.0), ("clip", -1.0)],
+    ("kind", "setting", "values"),
+    [
+        (TrainingConfig, "epochs", [-1, 1.0, None, True]),
+        (TrainingConfig, "batch_size", [0, "20"]),
+        (TrainingConfig, "learning_rate", [0.0, -1.0, math.nan, math.inf, "1"]),
+        (TrainingConfig, "min_learning_rate", [-1.0, math.nan]),
+        (TrainingConfig, "clip", [-1.0, 0.0, math.inf]),
+        (TrainingConfig, "seed", [2**63, 2**64, -(2**63) - 1, None]),
+        (TrainingConfig, "threads", [0, 10**6]),
+        (ModelConfig, "system", [None, 1, ["hard"]]),
+        (ModelConfig, "embedding", [0, 10**9, 10**4000]),
+        (ModelConfig, "encoder_layers", [0, 101]),
+        (ModelConfig, "decoder_layers", [0, 1.5]),
+        (ModelConfig, "dropout", [-0.1, 1.0, math.nan]),
+        (ModelConfig, "samples", [0]),
+    ],
 )
-def test_impossible_settings(setting: str, value: float) -> None:
-    with pytest.raises(HardalignError, match=f"--{setting.replace('_', '-')} must be"):
-        TrainingConfig(**{setting: value})  # type: ignore[arg-type]
+def test_impossible_settings(kind: type, setting: str, values: list[object]) -> None:
+    for value in values:
+        with pytest.raises(HardalignError, match=f"{setting.replace('_', ' ')} must be"):
+            kind(**{setting: value})
 
 
 @pytest.mark.parametrize("values", [None, [], "x", {"system": "hard", "colour": "red"}])

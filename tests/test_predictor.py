@@ -18,14 +18,15 @@ from hardalign.data.formats import FORMATS
 from hardalign.data.vocabulary import UnknownSymbols
 from hardalign.decoding import Search
 from hardalign.errors import HardalignError
+from hardalign.folder import WEIGHTS, Description, Origin, write_tensors
 from hardalign.predictor import Predictor
 from hardalign.systems import SYSTEMS
-from hardalign.training.storage import WEIGHTS, Description, claim_folder, write_tensors
+from hardalign.training.claim import claim_folder
 
 
 def predictor(system: str = "hard", layout: str = "sigmorphon", seed: int = 0) -> Predictor:
     sizes = ModelConfig(system, embedding=3, encoder=4, decoder=5)
-    description = Description(sizes, TrainingConfig(), FORMATS[layout], TINY, {})
+    description = Description(sizes, TrainingConfig(), FORMATS[layout], TINY, Origin())
     return Predictor(tiny_model(system, seed=seed, dtype=torch.float32), description)
 
 
@@ -130,7 +131,7 @@ def test_alignments_are_distributions(system: str) -> None:
     assert np.allclose(found.weights.sum(1), 1, atol=1e-5)
     assert (found.source, found.tags, found.target) == (tuple("abc"), ("N", "V"), tuple("xyx"))
     assert found.kind == SYSTEMS[system].alignment
-    assert (found.path is not None) == ("chain" in SYSTEMS[system].moves)
+    assert (found.path is not None) == ("chain" in SYSTEMS[system].attention)
 
 
 @pytest.mark.parametrize(

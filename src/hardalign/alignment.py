@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardalign.data.example import Symbols
-from hardalign.errors import HardalignError
 from hardalign.notation import BEGIN, END, Links, write_pharaoh, write_symbols
-from hardalign.plot.html import draw_html
 from hardalign.plot.panel import Panel
-from hardalign.plot.text import draw_text
-
-Draw = Callable[[NDArray[np.float64]], NDArray[np.int64]]
-"""From noise in [0, 1), a column per sample and a row per step, to positions in the same places."""
 
 EDGE = 0.1
 """A source and a target symbol are connected where the weight is larger (the paper's threshold)."""
@@ -62,10 +54,7 @@ class Alignment:
     system: str = ""
     """The name of the system that made it."""
     path: list[int] | None = None
-    """The most probable alignment, as columns of ``weights``, where the rows do not tell it: where
-    a symbol's origin depends on the origin of the symbol before."""
-    draw: Draw | None = field(default=None, repr=False)
-    """How whole alignments are drawn; given wherever ``path`` is, and for the same reason."""
+    """The most probable alignment, as columns of ``weights``. None: each row's largest weight."""
 
     @property
     def posterior(self) -> NDArray[np.float64]:
@@ -75,16 +64,11 @@ class Alignment:
         """
         return self.weights[: len(self.target), 1 + len(self.tags) : -1]
 
-    @cached_property
+    @property
     def best(self) -> list[int]:
-        """For each target symbol a column of ``weights``: the most probable alignment of all.
-
-        That is the ``path``, where there is one. Elsewhere the origins of the target's symbols are
-        independent of one another given both strings, and it is the column with the most weight.
-        """
-        if self.path is not None:
-            return self.path[: len(self.target)]
-        return [int(column) for column in self.weights[: len(self.target)].argmax(1)]
+        """For each target symbol a column of ``weights``: the most probable alignment of all."""
+        path = self.weights.argmax(1).tolist() if self.path is None else self.path
+        return list(path[: len(self.target)])
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
@@ -101,50 +85,16 @@ class Alignment:
         logs = np.log(weights, where=weights > 0, out=np.zeros_like(weights))
         return np.asarray(-(weights * logs).sum(1)) + 0.0  # no -0.0
 
-    def samples(self, n: int, seed: int = 0) -> NDArray[np.int64]:
-        """Draw whole alignments: [n, target symbols] columns of ``weights``, as ``best`` has them.
-
-        Exactly, from p(a | x, y): where the origins of the target's symbols are independent of one
-        another given both strings, each is drawn from its row; elsewhere the model draws the last
-        one first, and then where each of the others came from.
-
-        Args:
-            n: How many to draw.
-            seed: The same seed gives the same samples.
-
-        Raises:
-            HardalignError: If the weights are not a posterior: there is nothing to sample from; or
-                if it has a ``path`` but no ``draw``: its rows do not say what goes together.
-        """
-        if self.kind != "posterior":
-            raise HardalignError(f"only a posterior can be sampled from; this is {self.kind}")
-        if self.draw is not None:
-            noise = np.random.default_rng(seed).random((len(self.weights), n))
-            return self.draw(noise)[: len(self.target)].T
-        if self.path is not None:
-            raise HardalignError("origins that depend on one another are drawn by their model only")
-        below = self.weights[: len(self.target)].cumsum(1)  # [I, J]
-        draws = np.random.default_rng(seed).random((n, len(self.target), 1)) * below[:, -1:]
-        return np.asarray((draws >= below).sum(-1), dtype=np.int64)
-
     def edges(self, threshold: float = EDGE) -> list[tuple[int, int]]:
         """(source index, target index) wherever the weight exceeds the threshold.
 
         There are none to begin, end and tags: these are no place in the source string.
         """
-        rows, columns = np.nonzero(self.posterior > threshold)
-        return list(zip(columns.tolist(), rows.tolist(), strict=True))
+        return edges(self.posterior, threshold)
 
     def is_monotonic(self, threshold: float = EDGE) -> bool:
         """Whether no two of the ``edges`` cross."""
-        rightmost = -1
-        for row in self.posterior > threshold:
-            columns = np.flatnonzero(row)
-            if len(columns):
-                if columns[0] < rightmost:
-                    return False
-                rightmost = max(rightmost, int(columns[-1]))
-        return True
+        return not cross(self.edges(threshold))
 
     def pharaoh(self) -> str:
         """The ``pairs`` as text: ``0-0 1-1 2-2 4-3 5-4``."""
@@ -202,16 +152,38 @@ class Alignment:
 
     def __str__(self) -> str:
         """A heat map for the terminal; ``⊢`` and ``⊣`` are begin and end."""
+        from hardalign.plot.text import draw_text
+
         return draw_text(self._panel)
 
     def _repr_html_(self) -> str:
+        from hardalign.plot.html import draw_html
+
         return draw_html(self._panel)
 
     @property
     def _links(self) -> Links:
-        return Links(self.source, self.tags, self.target, list(self.best))
+        return Links(self.source, self.tags, self.target, [*self.best])
 
     @property
     def _panel(self) -> Panel:
         columns = (BEGIN, *self.tags, *self.source, END)
         return Panel(self.title, (*self.target, END), columns, self.weights)
+
+
+def edges(weights: NDArray[Any], threshold: float = EDGE) -> list[tuple[int, int]]:
+    """Returns (source index, target index) wherever weights [target, source] exceed a threshold."""
+    rows, columns = np.nonzero(weights > threshold)
+    return list(zip(columns.tolist(), rows.tolist(), strict=True))
+
+
+def cross(links: list[tuple[int, int]]) -> bool:
+    """Returns whether two of some links cross; they are in the order of their targets."""
+    rightmost, row, reached = -1, -1, -1
+    for source, target in links:
+        if target != row:
+            row, rightmost = target, max(rightmost, reached)
+        if source < rightmost:
+            return True
+        reached = max(reached, source)
+    return False

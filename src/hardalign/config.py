@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
 
 from hardalign.errors import HardalignError
+
+WIDEST, DEEPEST = 100_000, 100
+"""The largest widths and numbers of layers: far beyond use, but small enough to reckon with."""
 
 
 class _Settings:
@@ -20,19 +24,43 @@ class _Settings:
         """Rebuild settings that ``to_dict`` made, maybe of an earlier version with fewer of them.
 
         Raises:
-            HardalignError: if a setting is unknown or there are none at all.
+            HardalignError: If a setting is unknown or out of range, or there are none at all.
         """
         known = {field.name for field in fields(cls)}  # type: ignore[arg-type]
         if not isinstance(values, dict):
-            raise HardalignError(f"settings of {cls.__name__} are missing; found {values!r}")
+            raise HardalignError(f"settings of {cls.__name__} are missing; found {values!r:.100}")
         if unknown := sorted(set(values) - known):
-            raise HardalignError(f"unknown settings of {cls.__name__}: {', '.join(unknown)}")
+            raise HardalignError(f"unknown settings of {cls.__name__}: {', '.join(unknown):.100}")
         return cls(**values)
+
+    def _check_whole(self, name: str, least: int, most: int) -> None:
+        """Refuse what is not a whole number from ``least`` to ``most``; True is none."""
+        value = getattr(self, name)
+        if type(value) is not int or not least <= value <= most:
+            raise HardalignError(f"{_spaced(name)} must be from {least} to {most}, {_not(value)}")
+
+    def _check_real(self, name: str, what: str, least: float, below: float = math.inf) -> None:
+        """Refuse what is not a number above ``least``, or equal to it, and below ``below``."""
+        value = getattr(self, name)
+        if type(value) not in (int, float) or not least <= value < below:
+            raise HardalignError(f"{_spaced(name)} must be {what}, {_not(value)}")
+
+
+def _spaced(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _not(value: object) -> str:
+    return f"not {value!r:.100}"
 
 
 @dataclass(frozen=True)
 class ModelConfig(_Settings):
-    """The sizes of a model: the paper's hyperparameter table. The defaults are its *small*."""
+    """The sizes of a model: the paper's hyperparameter table. The defaults are its *small*.
+
+    Raises:
+        HardalignError: If a size is out of its range.
+    """
 
     system: str = "hard"
     """One of the names in ``hardalign.systems.SYSTEMS``."""
@@ -47,6 +75,15 @@ class ModelConfig(_Settings):
     dropout: float = 0.2
     samples: int = 2
     """Positions drawn at each step, where training draws any."""
+
+    def __post_init__(self) -> None:
+        if type(self.system) is not str:
+            raise HardalignError(f"system must be a name, {_not(self.system)}")
+        for name in ("embedding", "encoder", "decoder", "samples"):
+            self._check_whole(name, 1, WIDEST)
+        for name in ("encoder_layers", "decoder_layers"):
+            self._check_whole(name, 1, DEEPEST)
+        self._check_real("dropout", "at least 0 and below 1", 0.0, 1.0)
 
 
 SIZES = {
@@ -73,7 +110,11 @@ def find_size(name: str) -> ModelConfig:
 
 @dataclass(frozen=True)
 class TrainingConfig(_Settings):
-    """The recipe. The defaults are the paper's, for size *small*."""
+    """The recipe. The defaults are the paper's, for size *small*.
+
+    Raises:
+        HardalignError: If a setting is out of its range.
+    """
 
     epochs: int = 50
     batch_size: int = 20
@@ -85,13 +126,17 @@ class TrainingConfig(_Settings):
     clip: float | None = None
     """Largest gradient norm; none for no clipping. The paper clips large models at 5."""
     seed: int = 0
+    threads: int | None = None
+    """Processor threads of each process, on which the last digits of the weights depend. The first
+    model folders do not say how many they were trained with."""
 
     def __post_init__(self) -> None:
-        if self.epochs < 0:
-            raise HardalignError(f"--epochs must be at least 0, not {self.epochs}")
-        if self.batch_size < 1:
-            raise HardalignError(f"--batch-size must be at least 1, not {self.batch_size}")
-        if not self.learning_rate > 0:
-            raise HardalignError(f"--learning-rate must be above 0, not {self.learning_rate}")
-        if self.clip is not None and not self.clip > 0:
-            raise HardalignError(f"--clip must be above 0, not {self.clip}")
+        self._check_whole("epochs", 0, 10**9)
+        self._check_whole("batch_size", 1, 10**9)
+        self._check_whole("seed", -(2**63), 2**63 - 1)
+        self._check_real("learning_rate", "above 0 and finite", math.ulp(0.0))
+        self._check_real("min_learning_rate", "at least 0 and finite", 0.0)
+        if self.clip is not None:
+            self._check_real("clip", "above 0 and finite", math.ulp(0.0))
+        if self.threads is not None:
+            self._check_whole("threads", 1, 1024)

@@ -6,12 +6,20 @@ import contextlib
 import hashlib
 import json
 import os
-import tempfile
+import secrets
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
 from hardalign.errors import HardalignError
+
+FRAGMENT = ".part"
+"""Ends the names of files that are still being written; a killed process leaves such a file."""
+JSON_LIMIT = 1 << 26
+"""Bytes of the largest JSON file that is read."""
+JSON_DEPTH = 50
+"""How deep lists and objects may be nested in it."""
 
 
 @contextlib.contextmanager
@@ -19,29 +27,43 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
     """Open a file for writing that appears under its name only once it is complete.
 
     It is written beside ``path`` and renamed over it at the end. If anything fails, a full disk or
-    an interrupt, what stood at ``path`` before still stands there and no fragment is left.
+    an interrupt, what stood at ``path`` before still stands there and no fragment is left. A file
+    that is replaced keeps its mode, and a symbolic link goes on pointing to it. What is no regular
+    file, a device or a pipe, is written to as it is.
 
     Raises:
-        HardalignError: if the file cannot be written.
+        HardalignError: If the file cannot be written.
     """
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    except OSError as error:
-        raise _unwritable(path, error) from error
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.chmod(0o666 & ~_umask())
-        temporary.replace(path)
-    except BaseException as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        if isinstance(error, OSError):
-            raise _unwritable(path, error) from error
-        raise
+    with explained(path, "written"):
+        before = _status(path)
+        if _is_stream(path, before):
+            with path.open("wb") as file:
+                yield file
+            return
+        target = Path(os.path.realpath(path))
+        # The name is cut because it grows here, and may already be as long as names can be.
+        fragment = target.with_name(f".{target.name[:60]}.{secrets.token_hex(4)}{FRAGMENT}")
+        handle = os.open(fragment, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            if before is not None:
+                fragment.chmod(stat.S_IMODE(before.st_mode))
+            fragment.replace(target)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                fragment.unlink()
+            raise
+        _sync_folder(target.parent)
+
+
+def remove_fragments(folder: Path) -> None:
+    """Remove what killed processes left in a folder, which the caller must have locked."""
+    with explained(folder, "written"):
+        for fragment in folder.glob(f".*{FRAGMENT}"):
+            fragment.unlink(missing_ok=True)
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -52,29 +74,76 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 def write_json(path: Path, value: Any) -> None:
     """Write a value as readable JSON, whole or not at all."""
-    write_bytes(path, (json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode())
+    write_bytes(path, json_bytes(value))
+
+
+def json_bytes(value: Any) -> bytes:
+    """Returns a value as readable JSON; file names that are not UTF-8 survive in it."""
+    text = json.dumps(value, ensure_ascii=False, indent=2) + "\n"
+    return text.encode(errors="surrogatepass")
 
 
 def read_json(path: Path) -> Any:
     """Read JSON.
 
     Raises:
-        HardalignError: if the file is missing or is not JSON.
+        HardalignError: If the file is missing, is not JSON, or is larger than ``JSON_LIMIT``.
     """
+    return parse_json(read_bytes(path, JSON_LIMIT), path)
+
+
+def read_bytes(path: Path, limit: int) -> bytes:
+    """Read a whole file.
+
+    Raises:
+        HardalignError: If it cannot be read, is no regular file, or has more than ``limit`` bytes.
+    """
+    with explained(path, "read"):
+        status = _status(path)
+        if status is None:
+            raise HardalignError(f"{path}: no such file")
+        if not stat.S_ISREG(status.st_mode):
+            raise HardalignError(f"{path}: is not a regular file")
+        if status.st_size > limit:
+            raise HardalignError(f"{path}: has {status.st_size} bytes, more than {limit}")
+        return path.read_bytes()
+
+
+def parse_json(content: str | bytes, path: Path) -> Any:
+    """Returns the value of JSON that was read from ``path``, or says that it has none."""
     try:
-        return json.loads(path.read_bytes())
-    except FileNotFoundError as error:
-        raise HardalignError(f"{path}: no such file") from error
-    except (OSError, ValueError) as error:
+        value = json.loads(content)
+        if not _is_deep(value, JSON_DEPTH):
+            return value
+    except ValueError as error:
         raise HardalignError(f"{path}: cannot be read as JSON: {error}") from error
+    except RecursionError:
+        pass
+    raise HardalignError(f"{path}: cannot be read as JSON: it is nested too deeply")
 
 
 def make_folder(path: Path) -> None:
     """Create a folder and its parents, or say why that cannot be."""
-    try:
+    with explained(path, "written"):
+        if path.exists() and not path.is_dir():
+            raise HardalignError(f"{path}: is a file, not a folder; choose another one")
         path.mkdir(parents=True, exist_ok=True)
+
+
+@contextlib.contextmanager
+def explained(path: Path, action: str) -> Iterator[None]:
+    """Turn what the operating system refuses into one line: ``path`` cannot be read, or written.
+
+    Raises:
+        HardalignError: Instead of an ``OSError``.
+    """
+    try:
+        yield
     except OSError as error:
-        raise _unwritable(path, error) from error
+        advice = "; free some space or choose another place" if action == "written" else ""
+        raise HardalignError(
+            f"{path}: cannot be {action}: {error.strerror or error}{advice}"
+        ) from error
 
 
 def sha256(content: bytes) -> str:
@@ -82,14 +151,40 @@ def sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _unwritable(path: Path, error: OSError) -> HardalignError:
-    return HardalignError(
-        f"{path}: cannot be written: {error.strerror or error}; "
-        "free some space or choose another place"
-    )
+def _is_deep(value: Any, levels: int) -> bool:
+    """Whether there are lists or objects below so many levels of them."""
+    children = value.values() if isinstance(value, dict) else value
+    if not isinstance(value, (dict, list)):
+        return False
+    return levels == 0 or any(_is_deep(child, levels - 1) for child in children)
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+_BINARY: int = getattr(os, "O_BINARY", 0)  # Windows would otherwise change line ends
+
+
+def _status(path: Path) -> os.stat_result | None:
+    """What is at a path, links followed; None if there is nothing."""
+    try:
+        return path.stat()
+    except FileNotFoundError:
+        return None
+
+
+def _is_stream(path: Path, status: os.stat_result | None) -> bool:
+    """Whether to write to what is there instead of replacing it.
+
+    Under /dev and /proc even a regular file is one that somebody holds open, such as /dev/stdout.
+    """
+    if status is None or stat.S_ISDIR(status.st_mode):
+        return False
+    return not stat.S_ISREG(status.st_mode) or path.absolute().parts[1:2] in (("dev",), ("proc",))
+
+
+def _sync_folder(folder: Path) -> None:
+    """Have a rename survive a power cut, where the system can: Windows opens no folders."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

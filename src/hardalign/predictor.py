@@ -3,34 +3,42 @@
 from __future__ import annotations
 
 import math
+import warnings
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from functools import partial
-from itertools import compress, islice, repeat
 from pathlib import Path
-from typing import overload
+from typing import Any, overload
 
-from hardalign.alignment import Alignment, Draw
+import numpy as np
+from numpy.typing import NDArray
+
+from hardalign.alignment import Alignment
 from hardalign.bundled import model_folder
 from hardalign.data.encoding import Encoded, encode_pairs, encode_sources
 from hardalign.data.example import Example
-from hardalign.data.vocabulary import UnknownSymbols
-from hardalign.decoding import Hypothesis, Search
-from hardalign.decoding.answers import answers
-from hardalign.decoding.batches import alignments, best_paths, sample_paths, symbol_log_likelihoods
+from hardalign.data.vocabulary import UNKNOWN, UnknownSymbols
+from hardalign.decoding import (
+    Aligned,
+    Answer,
+    Search,
+    align,
+    answer,
+    sample_alignments,
+    symbol_scores,
+)
 from hardalign.errors import HardalignError
-from hardalign.networks.chained import ChainTransducer
-from hardalign.networks.transducer import Transducer
+from hardalign.folder import Description, load_folder
 from hardalign.prediction import NOTHING, Prediction
-from hardalign.systems import SCORES, ScoreKind, find_system
-from hardalign.training.storage import Description, load_model
+from hardalign.runtime import Runtime, build_runtime
+from hardalign.systems import SCORES, System, find_system
 
-WINDOW = 8192
-"""Answers held at a time, so that words of similar length can share a batch in constant memory."""
-CELLS = 1 << 20
-"""Weights of alignments held at a time, for the same reason: they are as many as length squared."""
-ALIGNED = 512
-"""Answers aligned together."""
+ALIGNER_TABLE = "oracle.table"
+"""What a monotonic model keeps of its aligner, which is no parameter of the network."""
+
+
+class UnknownSymbolsWarning(UserWarning):
+    """A source has symbols that the model has never seen, and reads as unknown."""
 
 
 class Predictor:
@@ -41,9 +49,19 @@ class Predictor:
     'AE1 K SH AH0 N'
     """
 
-    def __init__(self, model: Transducer, description: Description) -> None:
-        self.model = model.eval()
+    def __init__(
+        self, runtime: Runtime[Any, Any], description: Description, parameters: int = 0
+    ) -> None:
+        self._runtime = runtime
         self.description = description
+        """The model's settings, format, vocabulary and data."""
+        self.parameters = parameters
+        """How many numbers the model has learned."""
+
+    @property
+    def system(self) -> System:
+        """The row of the model's system: what its scores and its alignments are."""
+        return find_system(self.description.model.system)
 
     @overload
     def __call__(  # type: ignore[overload-overlap]
@@ -64,43 +82,52 @@ class Predictor:
     def __call__(
         self, source: str | Iterable[str], *, beam: int | None = None, nbest: int | None = None
     ) -> Prediction | list[Prediction] | list[list[Prediction]]:
-        """Predict one string, or each of several.
+        """Predicts one string, or each of several.
 
-        >>> g2p("action", nbest=2)[1].text
-        'AE1 K T Y AH0 N'
+        >>> g2p("read", nbest=2)[1].text
+        'R EH1 D'
 
         Args:
             source: One or more; for a model trained with tags, each is ``lemma<TAB>TAG;TAG``.
             beam: Hypotheses followed side by side. Default: 1 (greedy), for ``nbest`` more.
             nbest: Give a list of so many different strings, best first; fewer if no more are found.
+
+        Warns:
+            UnknownSymbolsWarning: If a source has symbols that the model has never seen.
         """
         search = Search(beam=beam, nbest=nbest)
         texts = [source] if isinstance(source, str) else source
-        found = list(self.answers((self.example(text) for text in texts), search))
-        lists = found if nbest is not None else [best for (best,) in found]
-        return lists[0] if isinstance(source, str) else lists
+        unknown = UnknownSymbols(self.description.vocabulary.source)
+        examples = (self.example(text) for text in texts)
+        lists = list(self.answers(examples, search, unknown=unknown))
+        _warn(unknown)
+        answers = lists if nbest is not None else [best for (best,) in lists]
+        return answers[0] if isinstance(source, str) else answers
 
     def sample(self, source: str, samples: int, *, seed: int = 0) -> list[Prediction]:
-        """Draw strings from the model's distribution, independently: some may be equal."""
+        """Draws strings from the model's distribution, independently: some may be equal."""
         search = Search(samples=samples, seed=seed)
         return next(self.answers([self.example(source)], search))
 
-    def predict(
-        self, examples: Iterable[Example], unknown: UnknownSymbols | None = None
-    ) -> Iterator[Prediction]:
-        """The greedy prediction for each of a stream, as ``answers`` gives it."""
-        for (best,) in self.answers(examples, Search(rescore=False), unknown):
-            yield best
-
     def answers(
-        self, examples: Iterable[Example], search: Search, unknown: UnknownSymbols | None = None
+        self,
+        examples: Iterable[Example],
+        search: Search,
+        *,
+        unknown: UnknownSymbols | None = None,
+        alignments: bool = False,
+        exact: bool = True,
+        threads: int = 1,
     ) -> Iterator[list[Prediction]]:
-        """Answer a stream of any length in constant memory, in its own order.
+        """Answers a stream of any length in constant memory, in its own order.
 
         Args:
             examples: What to predict; one without source symbols gets one empty prediction.
             search: What to look for.
             unknown: Counts the symbols that the model has never seen.
+            alignments: Align each prediction with its source.
+            exact: Make every ``log_prob`` exact; else a search may leave out what hardly counts.
+            threads: How many batches of words to work on at a time.
 
         Yields:
             For each example its strings: best first, or samples in the order drawn.
@@ -108,174 +135,202 @@ class Predictor:
         Raises:
             HardalignError: If probability mass is asked for and the model's scores are not exact.
         """
-        if search.mass is not None and self.score_kind != "exact":
+        if search.mass is not None and self.system.score != "exact":
             raise HardalignError(
                 f"no probability mass can be covered: the scores of {self.description.model.system}"
-                f" are not exact probabilities ({SCORES[self.score_kind]})"
+                f" are not exact probabilities ({SCORES[self.system.score]})"
             )
-        stream, first = iter(examples), 0
-        while window := list(islice(stream, max(1, WINDOW // search.most))):
-            if unknown is not None:
-                for example in window:
+        return self._answers(examples, search, unknown, alignments, exact, threads)
+
+    def _answers(
+        self,
+        examples: Iterable[Example],
+        search: Search,
+        unknown: UnknownSymbols | None,
+        alignments: bool,
+        exact: bool,
+        threads: int,
+    ) -> Iterator[list[Prediction]]:
+        waiting: deque[Example] = deque()  # read, but not answered yet
+
+        def sources() -> Iterator[Encoded]:
+            for example in examples:
+                waiting.append(example)
+                if unknown is not None:
                     unknown.note(example)
-            asked = [example for example in window if example.source]
-            found = iter(self._answers(asked, search, first))
-            first += len(asked)
-            for example in window:
-                yield next(found) if example.source else [NOTHING]
+                if example.source:
+                    yield from encode_sources([example], self.description.vocabulary)
 
-    @property
-    def score_kind(self) -> ScoreKind:
-        """Which kind of score ``log_prob`` gives, "exact" or another of ``SCORES``."""
-        return find_system(self.description.model.system).score
+        strings = answer(
+            self._runtime, sources(), search, exact=exact, alignments=alignments, threads=threads
+        )
+        for own in strings:
+            while not waiting[0].source:
+                waiting.popleft()
+                yield [NOTHING]
+            example = waiting.popleft()
+            yield [self._prediction(example, one) for one in own]
+        yield from ([NOTHING] for _ in waiting)
 
-    def symbol_log_probs(self, pairs: Iterable[Example]) -> Iterator[list[float]]:
-        """Score a stream of pairs in constant memory, in its own order.
+    def score(self, pairs: Iterable[Example], *, threads: int = 1) -> Iterator[list[float]]:
+        """Scores a stream of pairs in constant memory, in its own order.
 
         Args:
             pairs: Examples of one target each, as ``training_pairs`` makes them.
+            threads: How many batches of pairs to work on at a time.
 
         Yields:
             log p(y_i | y_<i, x) of each target symbol and the end, whose sum is log p(y | x). From
             a symbol on that the model has never seen, −inf.
         """
-        stream = iter(pairs)
-        while window := list(islice(stream, WINDOW)):
-            yield from symbol_log_likelihoods(
-                self.model, encode_pairs(window, self.description.vocabulary)
-            )
+        return symbol_scores(self._runtime, self._encoded(pairs), threads)
 
     def log_prob(self, source: str, target: str) -> float:
-        """log p(target | source), natural logarithm; −inf if the target cannot be spelled."""
-        return math.fsum(next(self.symbol_log_probs([self._pair(source, target)])))
+        """Returns log p(target | source), natural logarithm; −inf if it cannot be spelled."""
+        return math.fsum(next(self.score([self._pair(source, target)])))
 
     def align(self, source: str, target: str) -> Alignment:
-        """Which source symbol each symbol of a given target came from.
+        """Returns which source symbol each symbol of a given target came from.
 
         Raises:
             HardalignError: If the target has a symbol that the model has never seen.
         """
-        pair = self._pair(source, target)
-        _, found = next(self.align_pairs([pair]))
-        if found is None:
-            unknown = self.description.vocabulary.target.unknown(pair.targets[0])
-            raise HardalignError(
-                f"{target!r} cannot be aligned: the model has never seen {unknown[0]!r} in a target"
-            )
-        return found
+        pair = self._spellable(source, target)
+        (_, alignment) = next(self.align_pairs([pair]))
+        assert alignment is not None  # it can be spelled
+        return alignment
 
-    def align_pairs(self, pairs: Iterable[Example]) -> Iterator[tuple[Example, Alignment | None]]:
-        """Align a stream of pairs in constant memory, in its own order.
+    def align_pairs(
+        self, pairs: Iterable[Example], *, threads: int = 1
+    ) -> Iterator[tuple[Example, Alignment | None]]:
+        """Aligns a stream of pairs in constant memory, in its own order.
 
         Args:
             pairs: Examples of one target each, as ``training_pairs`` makes them.
+            threads: How many batches of pairs to work on at a time.
 
         Yields:
-            Each pair with its alignment; None if the model has never seen a symbol of the target.
+            Each pair and its alignment; None where the target has symbols never seen in training.
         """
-        vocabulary, system = self.description.vocabulary, self.description.model.system
-        row = find_system(system)
-        for window in _windows(pairs):
-            spelled = [not vocabulary.target.unknown(pair.targets[0]) for pair in window]
-            encoded = encode_pairs(compress(window, spelled), vocabulary)
-            weights = iter(alignments(self.model, encoded))
-            chains = self._chains(encoded)
-            for pair, known in zip(window, spelled, strict=True):
-                if known:
-                    given = pair.source, pair.targets[0], pair.tags
-                    what = next(weights), row.alignment, system
-                    yield pair, Alignment(*given, *what, *next(chains))
-                else:
-                    yield pair, None
+        waiting: deque[tuple[Example, bool]] = deque()
 
-    def align_answers(
-        self, answered: Iterable[tuple[Example, list[Prediction]]]
-    ) -> Iterator[tuple[list[Prediction], list[Alignment]]]:
-        """Align what was predicted with its sources, in constant memory and the same order.
+        def spellable() -> Iterator[Encoded]:
+            for pair in pairs:
+                (encoded,) = encode_pairs([pair], self.description.vocabulary)
+                waiting.append((pair, UNKNOWN not in encoded.target))
+                if waiting[-1][1]:
+                    yield encoded
+
+        for aligned in align(self._runtime, spellable(), threads):
+            while not waiting[0][1]:
+                yield waiting.popleft()[0], None
+            pair, _ = waiting.popleft()
+            yield pair, self._alignment(pair, aligned)
+        yield from ((pair, None) for pair, _ in waiting)
+
+    def sample_alignments(
+        self, source: str, target: str, n: int, *, seed: int = 0
+    ) -> NDArray[np.int64]:
+        """Draws whole alignments of a pair from p(a | x, y), exactly.
 
         Args:
-            answered: Examples with their ``answers``.
+            source: The source string.
+            target: A target that the model can spell.
+            n: How many to draw.
+            seed: The same seed gives the same samples.
 
-        Yields:
-            The answers and their alignments, none for an example without source symbols.
+        Returns:
+            [n, target symbols] columns of an alignment's ``weights``, as its ``best`` has them.
+
+        Raises:
+            HardalignError: If the system has no distribution over alignments.
         """
-        stream = iter(answered)
-        while window := list(islice(stream, ALIGNED)):
-            pairs = (
-                replace(example, targets=(prediction.symbols,))
-                for example, found in window
-                for prediction in found
-                if example.source
-            )
-            aligned = self.align_pairs(pairs)
-            for example, found in window:
-                wanted = islice(aligned, len(found) if example.source else 0)
-                yield found, [one for _, one in wanted if one is not None]
+        pair = self._spellable(source, target)
+        (encoded,) = encode_pairs([pair], self.description.vocabulary)
+        noise = np.random.default_rng(seed).random((len(encoded.target), n))
+        return np.asarray(sample_alignments(self._runtime, encoded, noise)[:-1].T, np.int64)
 
-    def _chains(self, pairs: list[Encoded]) -> Iterator[tuple[list[int] | None, Draw | None]]:
-        """Each pair's best path and how others are drawn, where rows of weights do not say it."""
-        model = self.model
-        if isinstance(model, ChainTransducer):
-            for pair, path in zip(pairs, best_paths(model, pairs), strict=True):
-                yield path, partial(sample_paths, model, pair)
-        else:
-            yield from repeat((None, None), len(pairs))
+    def example(self, text: str) -> Example:
+        """Cuts a source string into symbols as the training data was cut.
+
+        Raises:
+            HardalignError: If it has no symbols, or no tags although the model needs them.
+        """
+        layout = self.description.format
+        fields = text.split("\t")
+        tagged = "tags" in layout.columns
+        if len(fields) != 1 + tagged:
+            wanted = "lemma<TAB>TAG;TAG" if tagged else "one source without TABs"
+            raise HardalignError(f"{text!r} should be {wanted}")
+        source = layout.source_symbols(fields[0])
+        if not source:
+            raise HardalignError(f"nothing to predict: the source {text!r} has no symbols")
+        tags = layout.tag_symbols(fields[1]) if tagged else ()
+        return Example(source, tags=tags, text=fields[0])
 
     def _pair(self, source: str, target: str) -> Example:
         symbols = self.description.format.target_symbols(target)
         return replace(self.example(source), targets=(symbols,))
 
-    def example(self, text: str) -> Example:
-        """Cut a source string into symbols as the training data was cut."""
-        layout = self.description.format
-        fields = text.split("\t") if "tags" in layout.columns else [text]
-        if len(fields) > 2:
-            raise HardalignError(f"{text!r} should be lemma<TAB>TAG;TAG")
-        source = layout.source_symbols(fields[0])
-        if not source:
-            raise HardalignError(f"nothing to predict: the source {text!r} has no symbols")
-        tags = layout.tag_symbols(fields[1]) if len(fields) > 1 else ()
-        return Example(source, tags=tags, text=fields[0])
+    def _spellable(self, source: str, target: str) -> Example:
+        """Returns a pair, and warns or complains of symbols that the model has never seen."""
+        pair, vocabulary = self._pair(source, target), self.description.vocabulary
+        if unspellable := vocabulary.target.unknown(pair.targets[0]):
+            raise HardalignError(
+                f"{target!r} cannot be aligned: the model has never seen {unspellable[0]!r} in a "
+                "target"
+            )
+        unknown = UnknownSymbols(vocabulary.source)
+        unknown.note(pair)
+        _warn(unknown)
+        return pair
 
-    def _answers(
-        self, examples: list[Example], search: Search, first: int
-    ) -> Iterator[list[Prediction]]:
-        encoded = encode_sources(examples, self.description.vocabulary)
-        found = answers(self.model, encoded, search, first)
-        for example, strings in zip(examples, found, strict=True):
-            yield [self._prediction(example, string) for string in strings]
+    def _encoded(self, pairs: Iterable[Example]) -> Iterator[Encoded]:
+        for pair in pairs:
+            yield from encode_pairs([pair], self.description.vocabulary)
 
-    def _prediction(self, example: Example, string: Hypothesis) -> Prediction:
-        symbols = self.description.vocabulary.target.decode(string.symbols)
-        width = len(example.tags) + len(example.source) + 2
+    def _prediction(self, example: Example, string: Answer) -> Prediction:
+        vocabulary, hypothesis = self.description.vocabulary, string.hypothesis
+        symbols = vocabulary.target.decode(hypothesis.symbols)
+        alignment = None
+        if string.alignment is not None:
+            pair = replace(example, targets=(symbols,))
+            alignment = self._alignment(pair, string.alignment)
         return Prediction(
             example.text,
             self.description.format.join_target(symbols),
             symbols,
-            string.log_prob,
-            string.finished,
-            string.alignment[:, :width],
+            hypothesis.log_prob,
+            hypothesis.finished,
+            hypothesis.alpha[:, : len(example.tags) + len(example.source) + 2],
+            alignment,
+            tuple(vocabulary.source.unknown(example.source, example.tags)),
+        )
+
+    def _alignment(self, pair: Example, aligned: Aligned) -> Alignment:
+        return Alignment(
+            pair.source,
+            pair.targets[0],
+            pair.tags,
+            aligned.weights,
+            self.system.alignment,
+            self.description.model.system,
+            aligned.path,
         )
 
 
-def _windows(pairs: Iterable[Example]) -> Iterator[list[Example]]:
-    """Cut a stream where its alignments would fill more than ``CELLS``."""
-    window: list[Example] = []
-    cells = 0
-    for pair in pairs:
-        window.append(pair)
-        cells += (len(pair.targets[0]) + 1) * (len(pair.tags) + len(pair.source) + 2)
-        if cells > CELLS:
-            yield window
-            window, cells = [], 0
-    if window:
-        yield window
-
-
 def load(model: str | Path) -> Predictor:
-    """Load a model folder that ``hardalign train`` wrote, or a bundled model by its name.
+    """Loads a model folder that ``hardalign train`` wrote, or a bundled model by its name.
 
     Raises:
         HardalignError: If the folder, or a file in it, is missing or damaged.
     """
-    return Predictor(*load_model(model_folder(model)))
+    tensors, description = load_folder(model_folder(model))
+    runtime = build_runtime(description.model, tensors)
+    learned = (tensor.size for name, tensor in tensors.items() if name != ALIGNER_TABLE)
+    return Predictor(runtime, description, sum(learned))
+
+
+def _warn(unknown: UnknownSymbols) -> None:
+    if report := unknown.report():
+        warnings.warn(report, UnknownSymbolsWarning, stacklevel=3)

@@ -1,14 +1,16 @@
-"""The systems, one row each, and how they differ: the paper's seven and three that go on from them.
+"""The systems, one row each: the paper's, and those that go on from them.
 
-Plain data, no torch.
-
-Every system is an encoder, a decoder and a head; ``build.py`` puts them together as a row says.
+Plain data, no torch. Every system is an encoder, a decoder, an attention, a head and an objective.
+A row names its parts, ``hardalign.networks.build`` composes what learns from them and
+``hardalign.runtime`` what answers; nothing about a system is decided anywhere else.
 """
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import dataclass
-from typing import Literal
+from functools import cache
+from typing import Any, Literal
 
 from hardalign.errors import HardalignError
 
@@ -23,109 +25,227 @@ SCORES: dict[ScoreKind, str] = {
 }
 """What the scores of a system are, in words for its users."""
 
+CHAINS = ("chain", "monotone chain")
+"""Attentions whose next position depends on the last one."""
+
+
+@dataclass(frozen=True)
+class Builders:
+    """What builds a system that another package brings: import paths, ``package.module:name``.
+
+    Paths and not functions, since nothing that answers may import torch.
+    """
+
+    network: str
+    """From a ``ModelConfig`` and a ``Vocabulary`` to a ``hardalign.networks.Transducer``."""
+    runtime: str
+    """From a ``ModelConfig`` and a model's tensors by name to a ``hardalign.runtime.Runtime``."""
+    shapes: str
+    """From a ``ModelConfig`` and a ``Vocabulary`` to the shapes of the tensors by name."""
+
 
 @dataclass(frozen=True)
 class System:
-    """How a system differs from the others."""
+    """The parts that a system is made of.
+
+    Raises:
+        HardalignError: If the parts do not fit together.
+    """
 
     paper: str
     """Its name in the paper; – if it is not there."""
-    head: Literal["hard", "soft", "pointer"]
-    """Where the alignment weights α go: outside the softmax (hard) or inside it (soft); a pointer
-    has none, it is at one position at a time."""
     summary: str
-    alignment: Literal["posterior", "attention", "path"] = "posterior"
-    """What its alignments are: p(a_i = j | x, y), mere weights, or one path."""
-    score: ScoreKind = "exact"
-    """What its log-likelihood is: of the string, of the string under the rule by which this system
-    decodes, or of one path that spells the string (a lower bound)."""
+    attention: Literal["content", "prior", "chain", "monotone chain", "pointer"] = "content"
+    """What says where to look: what is there to see; besides that how far along source and target
+    are; or where the last symbol came from, and whether one may go back; or a pointer."""
+    head: Literal["hard", "soft", "pointer"] = "hard"
+    """Where the weights α go: outside the softmax (hard) or inside it (soft). A pointer has none,
+    it is at one position at a time."""
     feeding: Literal["merged", "concatenated", "pointed"] | None = None
-    """How the decoder is told what attention saw: by a linear map of no extra parameters in total,
+    """How the decoder learns what attention saw: by a linear map of no extra parameters in total,
     by a wider LSTM, by the encoder state that is pointed at, or not at all."""
-    training: Literal["exact", "reinforce", "oracle"] = "exact"
-    """By likelihood, on sampled alignments, or on the best alignments of a character aligner."""
-    moves: Literal["free", "prior", "chain", "monotone chain"] = "free"
-    """What says where to look besides what is there to see: nothing, how far along source and
-    target are, or where the last symbol came from; and there, whether one may go back."""
+    objective: Literal["likelihood", "reinforce", "particles", "oracle"] = "likelihood"
+    """What training raises: the exact likelihood, REINFORCE's bound, a particle filter's bound, or
+    the likelihood of a character aligner's paths."""
+    advice: str = ""
+    """What the system is recommended for; empty if for nothing but comparison."""
+
+    builders: Builders | None = None
+    """What builds it, where the parts above only describe it: for systems of other packages."""
+
+    def __post_init__(self) -> None:
+        if problem := self._problem():
+            raise HardalignError(f"a system cannot be {self._parts()}: {problem}")
+
+    @property
+    def alignment(self) -> Literal["posterior", "attention", "path"]:
+        """What its alignments are: p(a_i = j | x, y), mere weights, or one path."""
+        kinds: dict[str, Literal["posterior", "attention", "path"]]
+        kinds = {"hard": "posterior", "soft": "attention", "pointer": "path"}
+        return kinds[self.head]
+
+    @property
+    def score(self) -> ScoreKind:
+        """What its log-likelihood is; ``SCORES`` says it in words."""
+        if self.head == "pointer":
+            return "best path"
+        return "decoding rule" if self.feedback else "exact"
+
+    @property
+    def feedback(self) -> Literal["alpha", "posterior"] | None:
+        """By what the one position is chosen that hard attention feeds back when it decodes.
+
+        The largest α_j(i), before the symbol is known, where training draws from α; the largest
+        posterior α_j(i) p(y_i | j) given the symbol that was chosen, where training draws from
+        that. None where no single position is fed back.
+        """
+        if self.head != "hard" or self.feeding is None:
+            return None
+        return "posterior" if self.objective == "particles" else "alpha"
+
+    @property
+    def exportable(self) -> bool:
+        """Whether ``hardalign export`` can write it."""
+        return self.feeding is None and self.builders is None
+
+    def _parts(self) -> str:
+        feeding = f"{self.feeding} feeding" if self.feeding else "no feeding"
+        return f"{self.attention} attention, {self.head} head, {feeding}, {self.objective}"
+
+    def _problem(self) -> str:
+        """Why the parts do not fit together; empty if they do."""
+        pointer = (self.attention, self.head, self.feeding, self.objective)
+        wanted = ("pointer", "pointer", "pointed", "oracle")
+        if any(part == want for part, want in zip(pointer, wanted, strict=True)):
+            same = pointer == wanted
+            return "" if same else "pointer, pointer, pointed and oracle go together"
+        if self.head == "soft":
+            if self.objective != "likelihood":
+                return "soft attention has no positions to draw; its likelihood is exact"
+            if self.attention in CHAINS:
+                return "soft attention is at no position from which a chain could go on"
+        if self.feeding is None:
+            if self.objective == "particles":
+                return "without feeding there is nothing to draw; the likelihood is exact"
+            if self.objective == "reinforce" and self.attention in CHAINS:
+                return "positions of a chain cannot be drawn each for itself"
+            return ""
+        if self.attention != "content":
+            return "feeding is written for content attention only"
+        if self.head == "hard" and self.objective == "likelihood":
+            return "with feeding every alignment has a decoder of its own, too many to sum over"
+        return ""
 
 
 SYSTEMS = {
     "hard": System(
         paper="4",
-        head="hard",
         summary="exact hard attention: every alignment is summed over",
+        advice="any task, also where source and target are ordered differently",
     ),
     "soft": System(
         paper="3",
         head="soft",
-        alignment="attention",
         summary="soft attention: each symbol comes from a mix of source states",
     ),
     "soft-feed": System(
         paper="1",
         head="soft",
         feeding="merged",
-        alignment="attention",
         summary="soft attention with input feeding, no larger than soft",
     ),
     "soft-feed-large": System(
         paper="U",
         head="soft",
         feeding="concatenated",
-        alignment="attention",
         summary="soft attention with input feeding, with more parameters",
     ),
     "hard-feed": System(
         paper="2",
-        head="hard",
         feeding="merged",
-        training="reinforce",
-        score="decoding rule",
-        summary="hard attention with input feeding, trained by REINFORCE",
+        objective="particles",
+        summary="hard attention with input feeding, trained by a particle filter's bound",
+        advice="tasks where a symbol depends on where the symbols before it came from",
+    ),
+    "hard-feed-reinforce": System(
+        paper="2",
+        feeding="merged",
+        objective="reinforce",
+        summary="hard-feed trained by REINFORCE as the paper's text has it (code in circulation "
+        "feeds back a renormalised mix of the drawn states)",
     ),
     "hard-sampled": System(
         paper="R",
-        head="hard",
-        training="reinforce",
+        objective="reinforce",
         summary="hard attention trained by REINFORCE, predicting like hard",
     ),
     "monotonic": System(
         paper="M",
+        attention="pointer",
         head="pointer",
         feeding="pointed",
-        training="oracle",
-        alignment="path",
-        score="best path",
+        objective="oracle",
         summary="a pointer that only moves right, trained on a character aligner's paths",
     ),
     "hard-prior": System(
         paper="–",
-        head="hard",
-        moves="prior",
+        attention="prior",
         summary="hard with a position prior, as IBM Model 2 has one",
     ),
     "hard-hmm": System(
         paper="–",
-        head="hard",
-        moves="chain",
+        attention="chain",
         summary="hard whose alignments are a first-order chain, as in an HMM aligner",
+        advice="any task; where a symbol is looked for depends on where the last one was",
     ),
     "hard-monotonic": System(
         paper="–",
-        head="hard",
-        moves="monotone chain",
+        attention="monotone chain",
         summary="hard-hmm that never goes back, all its alignments summed over",
+        advice="tasks in which the alignment never goes back, such as pronunciation",
     ),
 }
 """Every system by the name its users type."""
 
+DEFAULT_SYSTEM = "hard"
+"""The system that is trained when none is named."""
+
 
 def find_system(name: str) -> System:
-    """The row of a system.
+    """Returns the row of a system, also of one that an installed package brings.
 
     Raises:
         HardalignError: If there is none of that name.
     """
-    if name not in SYSTEMS:
-        raise HardalignError(f"no system is called {name!r}; there are {', '.join(SYSTEMS)}")
-    return SYSTEMS[name]
+    system = SYSTEMS.get(name) or outside_systems().get(name)
+    if system is None:
+        known = ", ".join([*SYSTEMS, *outside_systems()])
+        raise HardalignError(f"no system is called {name!r}; there are {known}")
+    return system
+
+
+@cache
+def outside_systems() -> dict[str, System]:
+    """Returns the systems that installed packages bring, by entry points ``hardalign.systems``.
+
+    Raises:
+        HardalignError: If one of them cannot be loaded, or is no system.
+    """
+    from importlib.metadata import entry_points
+
+    systems = {}
+    for entry in entry_points(group="hardalign.systems"):
+        try:
+            system = entry.load()
+        except Exception as error:
+            raise HardalignError(f"the system {entry.name} ({entry.value}): {error}") from error
+        if not isinstance(system, System) or entry.name in SYSTEMS:
+            raise HardalignError(f"{entry.value} is not a System, or not a new one: {entry.name}")
+        systems[entry.name] = system
+    return systems
+
+
+def imported(path: str) -> Any:
+    """Returns what an import path of ``Builders`` means."""
+    module, _, name = path.partition(":")
+    return getattr(importlib.import_module(module), name)

@@ -9,6 +9,8 @@ from playwright.sync_api import Page, expect
 
 from serve.conftest import MODELS
 
+pytestmark = pytest.mark.filterwarnings("ignore::hardalign.predictor.UnknownSymbolsWarning")
+
 
 def ask(page: Page, word: str, panels: int = 1) -> None:
     """Type a word and wait for its answers."""
@@ -209,3 +211,78 @@ def test_a_server_that_is_gone(page: Page) -> None:
     page.get_by_label("Word", exact=True).fill("ab")
     expect(page.locator("#notes")).to_have_text("The server does not answer. Is it still running?")
     page.unroute("**/predict")
+
+
+def test_examples_on_the_empty_page(page: Page) -> None:
+    offered = page.locator("#examples button")
+    expect(offered).to_have_text(["cab", "bad", "add"])
+    offered.nth(1).click()
+    expect(page.get_by_label("Word", exact=True)).to_have_value("bad")
+    expect(page.locator("thead th:not(.frame)")).to_have_text(["Symbol", "b", "a", "d"])
+    page.get_by_label("Word", exact=True).fill("")
+    page.get_by_label("Model", exact=True).select_option("tagged")  # which can spell none of them
+    expect(page.locator("#welcome")).to_be_visible()
+    expect(page.locator("#examples")).to_be_hidden()
+
+
+def test_two_maps_line_up_and_scroll_together(page: Page) -> None:
+    page.get_by_label("Compare with").select_option("soft")
+    ask(page, "abcd" * 12, panels=2)
+    scrollers = page.locator("figure .scroll")
+    expect(scrollers.nth(1)).to_have_class(re.compile("more"))
+    places = page.locator("article").evaluate_all(
+        """articles => articles.map((article) => {
+            const left = article.getBoundingClientRect().left;
+            return [...article.querySelectorAll("thead th")].slice(1).map((th) => {
+                const box = th.getBoundingClientRect();
+                return [box.left - left, box.top];
+            });
+        })"""
+    )
+    for one, other in zip(*places, strict=True):
+        assert one == pytest.approx(other, abs=1)
+    scrollers.first.evaluate("place => place.scrollTo({ left: 150 })")
+    expect(scrollers.first).to_have_class(re.compile("scrolled"))
+    expect(scrollers.nth(1)).to_have_class(re.compile("scrolled"))
+    assert scrollers.evaluate_all("places => places.map((place) => place.scrollLeft)") == [150, 150]
+    scrollers.first.evaluate("place => place.scrollTo({ left: 10_000 })")
+    expect(scrollers.first).not_to_have_class(re.compile("more"))
+
+
+def test_a_list_is_sorted_and_filtered(page: Page) -> None:
+    words = ["ab", "dcba", "aq", "b", "cd", "a" * 101]
+    page.get_by_role("link", name="A list").click()
+    page.get_by_label("Words, one on each line").fill("\n".join(words))
+    page.get_by_role("button", name="Predict").click()
+    rows = page.locator(".words tbody th")
+    expect(rows).to_have_text(words)
+    scores = {word: MODELS["hard"](word, nbest=1)[0].log_prob for word in words[:-1]}
+    scores[words[-1]] = -math.inf
+    head = page.get_by_role("button", name="Probability")
+    for order, ranked in (
+        ("ascending", sorted(words, key=lambda word: scores[word])),
+        ("descending", sorted(words, key=lambda word: -scores[word])),
+        ("none", words),
+    ):
+        head.click()
+        expect(page.locator("th[aria-sort]")).to_have_attribute("aria-sort", order)
+        expect(rows).to_have_text(ranked)
+        expect(head).to_be_focused()
+    page.get_by_label("Only the unsure ones").check()
+    unsure = [word for word in words if scores[word] < math.log(0.5) or "q" in word]
+    assert len(unsure) > 0
+    expect(rows).to_have_text(unsure)
+    expect(page.locator("#shown")).to_have_text(f"{len(unsure)} of {len(words)} words")
+
+
+def test_the_api_can_be_read(page: Page) -> None:
+    page.get_by_role("link", name="the API").click()
+    expect(page.locator("h2").first).to_have_text("POST /predict")
+    expect(page.locator("#example")).to_contain_text('"words":["cab","bad"]')
+    expect(page.locator("#Request tbody th")).to_have_text(
+        ["words", "model", "nbest", "beam", "alignments"]
+    )
+    page.get_by_role("link", name="Answers").first.click()
+    assert page.url.endswith("/docs#Answers")
+    for link in page.locator(".docs a[href^='#']").all():
+        assert page.locator(link.get_attribute("href") or "").count() == 1

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import onnxruntime
 import pytest
 
 from cli.conftest import Command, assert_complains
+from export.conftest import EXAMPLE, EXPORTABLE
 
 
 def test_writes_two_graphs(command: Command, model: Path, tmp_path: Path) -> None:
@@ -17,6 +19,50 @@ def test_writes_two_graphs(command: Command, model: Path, tmp_path: Path) -> Non
         session = onnxruntime.InferenceSession(tmp_path / name)
         assert session.get_inputs()[0].name == needs
         assert str(tmp_path / name) in result.err
+
+
+def assert_the_example_prints_the_same(
+    command: Command, tmp_path: Path, lines: list[str], words: list[str], *options: object
+) -> list[str]:
+    """Trains a model, and asserts that the example prints what ``predict`` prints."""
+    pairs, folder, file = tmp_path / "pairs.tsv", tmp_path / "model", tmp_path / "m.onnx"
+    pairs.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    training = ("--out", folder, "--epochs", 4, "--batch-size", 2, "--learning-rate", 0.03)
+    result = command("train", pairs, "--dev", pairs, *training, *options)
+    assert result.code == 0, result.err
+    assert command("export", folder, file).code == 0
+    source = "".join(f"{word}\n" for word in words).encode()
+    result = command("predict", folder, "-", stdin=source)
+    assert result.code == 0, result.err
+    expected = [line.rpartition("\t")[2] for line in result.out.splitlines()]
+    example = subprocess.run(
+        [sys.executable, EXAMPLE, file, *words], capture_output=True, encoding="utf-8", check=True
+    )
+    assert example.stderr == ""
+    assert example.stdout.removesuffix("\n").split("\n") == expected
+    return expected
+
+
+@pytest.mark.parametrize("system", EXPORTABLE)
+def test_the_example_prints_what_predict_prints(
+    system: str, command: Command, tmp_path: Path
+) -> None:
+    stems = [a + b + c for a in "abc" for b in "abc" for c in ("", "a", "bc")]
+    lines = [f"{stem}\t{stem.upper()}X\tN" for stem in stems]
+    lines += [f"{stem}\tY{stem.upper()}\tV;PST" for stem in stems]
+    tags = ("N", "V;PST", "V;NEVER", "NEVER;SEEN")
+    words = [f"{stem}{end}\t{tags[k % 4]}" for k, stem in enumerate(stems) for end in ("", "?cab")]
+    options = ("--format", "sigmorphon", "--system", system)
+    predictions = assert_the_example_prints_the_same(command, tmp_path, lines, words, *options)
+    assert len(set(predictions)) > 9
+
+
+def test_the_example_cuts_and_joins_symbols(command: Command, tmp_path: Path) -> None:
+    lines = ["a \u00e9 sch\tX YY Z", "sch a\tZ X", "\u00e9\tYY", "a a\tX X", "sch\tZ"]
+    words = ["a e\u0301 sch", "Sch  a ", "\u00c9", "a a a"]
+    options = ("--format", "spaced", "--source-case", "lower")
+    predictions = assert_the_example_prints_the_same(command, tmp_path, lines * 8, words, *options)
+    assert any(" " in prediction for prediction in predictions)
 
 
 def test_other_systems(command: Command, pairs: Path, tmp_path: Path) -> None:

@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Command, assert_complains
-from experiments.conftest import eventually
+from experiments.conftest import eventually, result_of, write_epochs
+from hardalign.experiments.engine import prepare
 from hardalign.experiments.plan import load_plan
-from hardalign.experiments.runs import LOG, MODEL, RESULT, read_results
-from hardalign.training.storage import CHECKPOINT
+from hardalign.files import write_json
+from hardalign.folder import CHECKPOINT
+from hardalign.runs import LOG, MODEL, RESULT, read_results
 
 PLAN = """
 [[grid]]
@@ -40,8 +42,11 @@ def test_smoke(command: Command, tmp_path: Path) -> None:
     out = tmp_path / "out"
     result = command("reproduce", "smoke", "--out", out)
     assert result.code == 0, result.err
-    assert result.out == ""
-    assert result.err.splitlines()[-1] == f"hardalign: 7 of 7 runs are complete in {out}"
+    head, *rows = result.out.splitlines()
+    assert head.split() == ["Data", "System", "Seeds", "ACC", "PER", "MLD"]
+    assert len(rows) == 7
+    assert result.err.splitlines()[-2] == f"hardalign: 7 of 7 runs are complete in {out}"
+    assert f"hardalign reproduce --report {out}" in result.err.splitlines()[-1]
     assert [one.run.name for one in read_results(out)] == sorted(
         run.name for run in load_plan("smoke")
     )
@@ -62,7 +67,8 @@ def test_a_failure_is_told_and_the_rest_goes_on(command: Command, tmp_path: Path
     result = command("reproduce", file, "--out", out, "--workers", 1)
     assert result.code == 1
     assert "Traceback" not in result.err
-    lines = result.err.splitlines()
+    *lines, report = result.err.splitlines()
+    assert "--report" in report
     assert bad.name in lines[-3]
     assert "diverged in epoch 1" in lines[-3]
     assert str(out / bad.name / LOG) in lines[-3]
@@ -102,10 +108,25 @@ def test_dry_run(command: Command, tmp_path: Path) -> None:
     assert result.code == 0, result.err
     *lines, total = result.out.splitlines()
     assert [line.split("\t")[0] for line in lines] == [run.name for run in load_plan("subset")]
-    assert total.startswith("25 runs\t")
-    assert "of one core" in total
-    assert "500 (small)" in result.err
+    assert {line.split("\t")[1] for line in lines} == {"unknown"}
+    assert total == "25 runs\tat most 0:00:00 of one core, and 25 of unknown length"
     assert not out.exists()
+
+
+def test_dry_run_of_what_was_measured(command: Command, tmp_path: Path) -> None:
+    """1000 words at 100 words/s and a quarter more for validation: 12.5 s an epoch."""
+    file, out = plan(tmp_path, epochs=5), tmp_path / "out"
+    first, second = load_plan(str(file))
+    prepare(out, first)
+    write_epochs(out / first.name, [-2.0])
+    prepare(out, second)
+    write_json(out / second.name / RESULT, result_of(second).to_dict())
+    result = command("reproduce", file, "--out", out, "--dry-run")
+    assert result.out.splitlines() == [
+        f"{first.name}\tat most 0:00:50",
+        f"{second.name}\tcomplete",
+        "2 runs\tat most 0:00:50 of one core",
+    ]
 
 
 @pytest.mark.parametrize(

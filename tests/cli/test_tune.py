@@ -9,7 +9,7 @@ from cli.conftest import Command, assert_complains
 from experiments.conftest import Scripted
 from hardalign.cli.engines import EngineOptions
 from hardalign.experiments.plan import load_plan
-from hardalign.experiments.runs import RESULT, Run
+from hardalign.runs import RESULT, Run
 
 
 def score(run: Run) -> list[float]:
@@ -18,7 +18,7 @@ def score(run: Run) -> list[float]:
 
 @pytest.fixture
 def scripted(monkeypatch: pytest.MonkeyPatch) -> list[Scripted]:
-    """Engines without processes; tests/grid has those with some."""
+    """Engines without processes; tests/experiments has those with some."""
     opened = []
 
     def open_(_: EngineOptions, folder: Path) -> Scripted:
@@ -46,10 +46,27 @@ def test_best_first(command: Command, scripted: list[Scripted], tmp_path: Path) 
     assert scripted[-1].started == []
 
 
+def test_files_of_ones_own(command: Command, scripted: list[Scripted], tmp_path: Path) -> None:
+    for name in ("train", "dev"):
+        (tmp_path / name).write_text("cat\tK AE T\n")
+    files = (tmp_path / "train", "--dev", tmp_path / "dev", "--format", "lexicon")
+    result = command("tune", *files, "--trials", 2, "--out", tmp_path / "out")
+    assert result.code == 0, result.err
+    (best,) = load_plan(str(tmp_path / "out" / "best.toml"))
+    assert best in scripted[0].started
+    assert best.files is not None
+    assert best.files.format == "lexicon"
+    assert best.files.test == best.files.dev == str(tmp_path / "dev")
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
         (("--corpus", "toy:cpoy"), ["toy:copy"]),
+        ((), ["--dev FILE", "--corpus NAME"]),
+        (("none.tsv",), ["--dev FILE"]),
+        (("none.tsv", "--dev", "none.tsv"), ["none.tsv: cannot be read"]),
+        (("none.tsv", "--corpus", "toy:copy"), ["not both"]),
         (("--corpus", "toy:copy", "--trials", 0), ["--trials"]),
         (("--corpus", "toy:copy", "--epochs", 0), ["--epochs"]),
         (("--corpus", "toy:copy", "--system", "sotf"), ["'sotf'"]),

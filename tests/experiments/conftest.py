@@ -8,11 +8,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from hardalign.experiments.engine import State
-from hardalign.experiments.process import Outcome
-from hardalign.experiments.runs import MODEL, RESULT, Result, Run, write_failure
+from hardalign.experiments.engine import Outcome, State
 from hardalign.files import make_folder, write_bytes, write_json
-from hardalign.training.storage import METRICS
+from hardalign.folder import METRICS
+from hardalign.runs import MODEL, RESULT, Result, Run, write_failure
 
 TINY = {"words": 60, "epochs": 2, "embedding": 8, "encoder": 8, "decoder": 8}
 
@@ -117,4 +116,4 @@ def write_epochs(folder: Path, scores: Sequence[float], speed: float = 100.0) ->
 
 def result_of(run: Run) -> Result:
     """Some result."""
-    return Result(run, {"n": 2, "acc": 50.0}, 10, 1, 2.5, 2, [1, 0], [0, 3], "ab", "0.1.0")
+    return Result(run, {"n": 2, "acc": 50.0}, 10, 1, 2.5, 2, [1, 0], "ab", "0.1.0")

@@ -7,15 +7,24 @@ from typing import Any
 
 import pytest
 
-from experiments.conftest import tiny_run
+from experiments.conftest import TINY, tiny_run
 from hardalign.corpora.load import load_corpus
+from hardalign.decoding import Search
 from hardalign.errors import HardalignError
 from hardalign.experiments.execute import execute
-from hardalign.experiments.runs import FAILURE, MODEL, RESULT, Run, read_result, write_failure
+from hardalign.folder import WEIGHTS
 from hardalign.metrics import evaluate
 from hardalign.predictor import load
-from hardalign.training.loop import Silent
-from hardalign.training.storage import WEIGHTS
+from hardalign.runs import (
+    FAILURE,
+    MODEL,
+    RESULT,
+    Files,
+    Run,
+    read_result,
+    write_failure,
+)
+from hardalign.training.job import Silent
 from hardalign.version import __version__
 
 
@@ -42,14 +51,13 @@ def test_result(system: str, tmp_path: Path) -> None:
     assert read_result(tmp_path) == result
     test = load_corpus("toy:copy", size=60).test
     predictor = load(tmp_path / MODEL)
-    predicted = [one.symbols for one in predictor.predict(test)]
+    predicted = [best.symbols for (best,) in predictor.answers(test, Search())]
     assert result.metrics == evaluate(predicted, [item.targets for item in test]).as_dict()
     assert result.run == what
     assert result.epochs == 2
-    assert result.sources == len(result.correct) == len(result.distances) == len(test)
+    assert result.sources == len(result.correct) == len(test)
     assert result.metrics["acc"] == pytest.approx(100 * sum(result.correct) / result.sources)
-    assert result.metrics["mld"] == pytest.approx(sum(result.distances) / result.sources)
-    assert result.parameters == sum(weights.numel() for weights in predictor.model.parameters())
+    assert result.parameters == predictor.parameters
     assert result.seconds > 0
     assert result.version == __version__
 
@@ -78,6 +86,26 @@ def test_seeds_share_their_test_words(tmp_path: Path) -> None:
     assert len(weights) == 2
     fewer = run(tmp_path / "fewer", tiny_run(words=30))
     assert fewer.sources_sha256 != one.sources_sha256
+
+
+def test_files_of_ones_own(tmp_path: Path) -> None:
+    """Trained as the same words of a corpus are, and evaluated on the third file."""
+    corpus = load_corpus("toy:copy", size=60)
+    paths = []
+    for name, part in (("train", corpus.train), ("dev", corpus.dev), ("test", corpus.test)):
+        lines = (f"{item.text}\t{''.join(item.targets[0])}\n" for item in part)
+        paths.append(tmp_path / f"{name}.tsv")
+        paths[-1].write_text("".join(lines), encoding="utf-8")
+    overrides = {name: value for name, value in TINY.items() if name != "words"}
+    what = Run("mine", "hard", overrides=overrides, files=Files.of(*paths, "pairs"))
+    result, expected = run(tmp_path / "files", what), run(tmp_path / "corpus", tiny_run())
+    assert read_result(tmp_path / "files") == result
+    assert result.metrics == expected.metrics
+    assert result.correct == expected.correct
+    assert result.sources_sha256 == expected.sources_sha256
+    paths[2].write_text("a\ta\n")
+    with pytest.raises(HardalignError, match="has changed"):
+        run(tmp_path / "again", what)
 
 
 def test_success_removes_the_failure(tmp_path: Path) -> None:

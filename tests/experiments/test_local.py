@@ -1,16 +1,34 @@
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
 
-from experiments.conftest import Memory, tiny_run
+from experiments.conftest import Memory, eventually, tiny_run
 from hardalign.errors import HardalignError
 from hardalign.experiments.engine import prepare, run_all
-from hardalign.experiments.local import Local
-from hardalign.experiments.lock import locked
-from hardalign.experiments.process import Circumstances
-from hardalign.experiments.runs import read_failures, read_results
+from hardalign.experiments.local import (
+    BUSY,
+    DONE,
+    FAILED,
+    Circumstances,
+    Local,
+    outcome,
+    start_process,
+)
+from hardalign.folder import CHECKPOINT
+from hardalign.lock import locked
+from hardalign.runs import (
+    LOG,
+    MODEL,
+    RESULT,
+    read_failures,
+    read_results,
+    write_failure,
+)
+
+LONG = tiny_run(words=3000, epochs=10_000)
 
 
 def test_runs_side_by_side(tmp_path: Path) -> None:
@@ -27,18 +45,49 @@ def test_runs_side_by_side(tmp_path: Path) -> None:
     assert max(list(seen.values()).count("running") for seen in memory.seen) == 2
 
 
-def test_closing_ends_the_processes(tmp_path: Path) -> None:
-    run = tiny_run(epochs=10_000)
-    prepare(tmp_path, run)
-    engine = Local(Circumstances(tmp_path, "test", device="cpu"), workers=1)
-    engine.start(run)
-    assert engine.free() == 0
-    engine.close()
-    assert engine.free() == 1
-    with locked(tmp_path / run.name, "another"):
-        assert read_results(tmp_path) == []
+@pytest.mark.parametrize("end", ["closed", "orphaned"])
+def test_ends_at_once_and_lets_go(end: str, tmp_path: Path) -> None:
+    prepare(tmp_path, LONG)
+    folder, circumstances = tmp_path / LONG.name, Circumstances(tmp_path, "test", device="cpu")
+    if end == "closed":
+        engine = Local(circumstances, workers=1)
+        engine.start(LONG)
+        assert engine.free() == 0
+        eventually((folder / MODEL / CHECKPOINT).exists)
+        engine.close()
+        assert engine.free() == 1
+    else:
+        process = start_process(folder, circumstances)
+        eventually((folder / MODEL / CHECKPOINT).exists)
+        assert process.stdin is not None
+        process.stdin.close()  # as the end of whoever started it does
+        process.wait(60)
+    with locked(folder, "another"):
+        assert "epoch 1: loss" in (folder / LOG).read_text()
+        assert not (folder / RESULT).exists()
 
 
 def test_no_workers(tmp_path: Path) -> None:
-    with pytest.raises(HardalignError, match="--workers"):
+    with pytest.raises(HardalignError, match="workers must be at least 1"):
         Local(Circumstances(tmp_path, "test"), workers=0)
+
+
+def test_a_failure_is_recorded_once(tmp_path: Path) -> None:
+    """By the process itself, or by the engine if the process could not."""
+    run = tiny_run()
+    prepare(tmp_path, run)
+    folder = tmp_path / run.name
+    assert outcome(folder, DONE) == "done"
+    assert outcome(folder, BUSY) == "busy"
+    assert read_failures(tmp_path) == []
+    write_failure(folder, "its own words")
+    assert outcome(folder, FAILED) == "failed"
+    assert [failure.error for failure in read_failures(tmp_path)] == ["its own words"]
+    for attempt, (status, words) in enumerate(
+        [(-signal.SIGKILL, "killed by SIGKILL"), (1, "status 1")], start=2
+    ):
+        assert outcome(folder, status) == "failed"
+        (failure,) = read_failures(tmp_path)
+        assert words in failure.error
+        assert str(folder / LOG) in failure.error
+        assert failure.attempt == attempt

@@ -7,11 +7,11 @@ import pytest
 
 from hardalign.errors import HardalignError, InputError
 from hardalign.experiments.plan import load_plan, parse_plan, shipped_plans
-from hardalign.experiments.runs import Run
 from hardalign.experiments.settings import settings_of
-from hardalign.systems import SYSTEMS
+from hardalign.report.paper import paper_systems
+from hardalign.runs import Run
 
-PAPER = {name for name, system in SYSTEMS.items() if system.paper in set("1U23RM4")}
+PAPER = set(paper_systems())
 
 
 def test_product_of_the_axes() -> None:
@@ -37,6 +37,29 @@ def test_grids_are_united() -> None:
     """
     runs = [(run.corpus, run.system) for run in parse_plan(text, "a.toml")]
     assert runs == [("cmudict", "soft"), ("cmudict", "hard"), ("toy:copy", "hard")]
+
+
+@pytest.mark.parametrize("grid", ["", "[[grid]]\n"])
+def test_files_of_ones_own(grid: str, tmp_path: Path) -> None:
+    """They are named from the plan's folder, and as good as a corpus."""
+    for name in ("train", "dev", "test"):
+        (tmp_path / name).write_text("cat\tK AE T\n")
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        grid
+        + 'systems = ["soft", "hard"]\ncorpora = ["toy:copy", "mine"]\n'
+        + '[data.mine]\ntrain = "train"\ndev = "dev"\ntest = "test"\nformat = "lexicon"\n'
+    )
+    runs = load_plan(str(plan))
+    assert [(run.corpus, run.system, run.files is None) for run in runs] == [
+        ("toy:copy", "soft", True),
+        ("toy:copy", "hard", True),
+        ("mine", "soft", False),
+        ("mine", "hard", False),
+    ]
+    files = runs[-1].files
+    assert files is not None
+    assert (files.test, files.format) == (str(tmp_path / "test"), "lexicon")
 
 
 def test_the_paper() -> None:
@@ -86,7 +109,21 @@ def test_other_shipped_plans() -> None:
             'systems = ["hard"]\ncorpora = ["cmudict"]\noverrides = { epochs = -1 }',
             ["overrides", "epochs"],
         ),
+        (
+            'systems = ["hard"]\ncorpora = ["cmudict"]\noverrides = { dropout = nan }',
+            ["overrides.dropout: must be a finite number"],
+        ),
         ("grid = 3", ["[[grid]]"]),
+        ("data = 3", ["[data.NAME]"]),
+        ("[data]\nmine = 3", ["[data.mine]"]),
+        ('[data.cmudict]\ntrain = "a"', ["data.cmudict", "that no corpus has"]),
+        ('[data.mine]\ntrain = "a"\ndev = "b"', ["data.mine.test: must name a file"]),
+        ('[data.mine]\nspeech = "a"', ["data.mine.speech: there is no such key"]),
+        ('[data.mine]\ntrain = "a"\ndev = "b"\ntest = "c"', ["data.mine:", "a: cannot be read"]),
+        (
+            '[data.mine]\ntrain = "a"\ndev = "b"\ntest = "c"\nformat = "tsv"',
+            ["data.mine", "'tsv'", "lexicon"],
+        ),
         ('sizes = ["small"]\n[[grid]]\nsystems = ["hard"]', ["sizes", "[[grid]]"]),
     ],
 )

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -7,8 +8,10 @@ import pytest
 
 from hardalign.config import SIZES, TrainingConfig
 from hardalign.errors import HardalignError
-from hardalign.experiments.runs import Run
-from hardalign.experiments.settings import OVERRIDES, CorpusOptions, check_overrides, settings_of
+from hardalign.experiments.settings import OVERRIDES, check_overrides, settings_of
+from hardalign.runs import Files, Run
+
+FILES = Files("train", "dev", "test", "pairs", "abc")
 
 
 def test_sizes_are_those_of_train() -> None:
@@ -17,7 +20,7 @@ def test_sizes_are_those_of_train() -> None:
     assert small.training == TrainingConfig(seed=7)
     assert large.model == replace(SIZES["large"], system="soft")
     assert large.training == TrainingConfig(seed=7, clip=5.0)
-    assert small.corpus == CorpusOptions()
+    assert (small.words, small.stress) == (None, True)
 
 
 def test_overrides_come_last() -> None:
@@ -25,7 +28,7 @@ def test_overrides_come_last() -> None:
     found = settings_of(Run("cmudict", "hard", "large", 0, overrides))
     assert found.training == TrainingConfig(clip=2.0, batch_size=50)
     assert found.model == replace(SIZES["large"], dropout=0.1)
-    assert found.corpus == CorpusOptions(9, strip_stress=True)
+    assert (found.words, found.stress) == (9, False)
 
 
 def test_whole_numbers_are_numbers() -> None:
@@ -39,6 +42,7 @@ def test_whole_numbers_are_numbers() -> None:
         (Run("cmudict", "hard", "huge"), "'huge'"),
         (Run("cmudict", "hard", overrides={"dropuot": 0.1}), "dropuot: .*dropout"),
         (Run("cmudict", "hard", overrides={"epochs": -1}), "epochs"),
+        (Run("mine", "hard", overrides={"words": 9}, files=FILES), "words: goes with corpora"),
     ],
 )
 def test_no_such_thing(run: Run, words: str) -> None:
@@ -55,6 +59,11 @@ def test_values_of_another_type(name: str, value: Any) -> None:
         check_overrides({name: value})
 
 
-@pytest.mark.parametrize("name", ["system", "seed", "size"])
-def test_axes_are_no_overrides(name: str) -> None:
-    assert name not in OVERRIDES
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_no_numbers(value: float) -> None:
+    with pytest.raises(HardalignError, match=r"^dropout: must be a finite number"):
+        check_overrides({"dropout": value})
+
+
+def test_axes_are_no_overrides() -> None:
+    assert not {"system", "seed", "size"} & OVERRIDES.keys()

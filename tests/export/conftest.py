@@ -1,22 +1,28 @@
-"""Exported tiny models and the runtime that runs them."""
+"""Tiny models as graphs, run by onnxruntime."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnxruntime
+from numpy.typing import NDArray
 
+from conftest import TINY, tiny_model
 from hardalign.config import ModelConfig, TrainingConfig
+from hardalign.data.encoding import Encoded
 from hardalign.data.formats import FORMATS
-from hardalign.data.vocabulary import Vocabulary
+from hardalign.data.vocabulary import BEGIN, END, Vocabulary
 from hardalign.export import export_onnx, step_file
-from hardalign.networks.transducer import Transducer
-from hardalign.training.storage import Description
+from hardalign.folder import Description, Origin
 
-Arrays = dict[str, np.ndarray[Any, Any]]
+Array = NDArray[Any]
+Arrays = dict[str, Array]
+
+EXPORTABLE = ("hard", "soft", "hard-sampled", "hard-prior", "hard-hmm", "hard-monotonic")
+EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "onnx_greedy.py"
 
 
 class Pair:
@@ -26,19 +32,73 @@ class Pair:
         self.encoder = onnxruntime.InferenceSession(path)
         self.step = onnxruntime.InferenceSession(step_file(path))
 
-    def read(self, source: Sequence[Sequence[int]] | Any, lengths: Any) -> Arrays:
-        return run(self.encoder, {"source": np.asarray(source), "lengths": np.asarray(lengths)})
+    def read(self, words: Sequence[Encoded], padding: int = 0, seed: int = 0) -> Arrays:
+        """Runs the encoder, with columns of padding more than is needed, all filled with noise."""
+        lengths = np.array([len(word.source) for word in words])
+        source = np.random.default_rng(seed).integers(
+            0, len(TINY.source), (len(words), max(lengths) + padding)
+        )
+        for row, word in zip(source, words, strict=True):
+            row[: len(word.source)] = word.source
+        tags = np.array([word.tags for word in words])
+        return run(self.encoder, {"source": source, "lengths": lengths, "tags": tags})
+
+    def greedy(self, word: Encoded, limit: int) -> tuple[list[int], float]:
+        """Returns the most probable symbol at every step, and the log-probability of them all."""
+        state, chosen, log_prob = self.read([word]), [BEGIN], 0.0
+        while chosen[-1] != END and len(chosen) <= limit:
+            result = run(self.step, {"previous": np.array(chosen[-1:]), **state})
+            chosen.append(END + int(result["log_probs"].argmax()))
+            log_prob += float(result["log_probs"].max())
+            state = following(state, result)
+        return [symbol for symbol in chosen[1:] if symbol != END], log_prob
 
 
-def run(session: Any, inputs: Arrays) -> Arrays:
+def run(session: Any, inputs: Mapping[str, Array]) -> Arrays:
     names = [output.name for output in session.get_outputs()]
     return dict(zip(names, session.run(names, inputs), strict=True))
 
 
-def described(system: str, vocabulary: Vocabulary) -> Description:
-    return Description(ModelConfig(system), TrainingConfig(), FORMATS["sigmorphon"], vocabulary, {})
+def following(state: Arrays, result: Arrays) -> Arrays:
+    """Returns the state of the next step."""
+    changed = {name.removeprefix("next_"): result[name] for name in result if "next_" in name}
+    assert changed.keys() <= state.keys()
+    return state | changed
 
 
-def exported(model: Transducer, description: Description, folder: Path) -> Pair:
-    export_onnx(model, description, folder / "m.onnx")
-    return Pair(folder / "m.onnx")
+def describe(
+    system: str, vocabulary: Vocabulary = TINY, encoder_layers: int = 1, decoder_layers: int = 1
+) -> Description:
+    """Describes the model whose weights are ``random_tensors``."""
+    config = ModelConfig(
+        system,
+        embedding=3,
+        encoder=4,
+        encoder_layers=encoder_layers,
+        decoder=5,
+        decoder_layers=decoder_layers,
+    )
+    return Description(config, TrainingConfig(), FORMATS["sigmorphon"], vocabulary, Origin())
+
+
+def random_tensors(description: Description, seed: int = 0, scale: float = 3.0) -> Arrays:
+    """Returns the weights of a random tiny model, in double precision."""
+    config = description.model
+    model = tiny_model(
+        config.system,
+        description.vocabulary,
+        seed=seed,
+        scale=scale,
+        encoder_layers=config.encoder_layers,
+        decoder_layers=config.decoder_layers,
+    )
+    tensors = {name: tensor.numpy() for name, tensor in model.state_dict().items()}
+    for name in ("bias", "jump.bias"):  # a position prior is 0 at first
+        if (bias := tensors.get(f"head.attention.{name}")) is not None:
+            bias[:] = np.random.default_rng(seed).normal(size=len(bias))
+    return tensors
+
+
+def export_random(system: str, path: Path, seed: int = 0) -> None:
+    description = describe(system)
+    export_onnx(random_tensors(description, seed), description, path)

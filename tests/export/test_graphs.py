@@ -1,123 +1,145 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import cast
 
 import numpy as np
 import onnx
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conftest import TINY, random_pairs, tiny_model, widened
-from export.conftest import Pair, described, exported, run
-from hardalign.data.vocabulary import BEGIN, END
+from conftest import TINY, random_pair, random_pairs
+from export.conftest import (
+    EXPORTABLE,
+    Pair,
+    describe,
+    following,
+    random_tensors,
+    run,
+)
+from export.reference import Reference
+from hardalign.data.encoding import Encoded
+from hardalign.data.vocabulary import BEGIN, END, UNKNOWN
+from hardalign.decoding import LENGTH_LIMIT
+from hardalign.export import export_onnx
 from hardalign.export.graphs import encoder_graph, step_graph
+from hardalign.export.layers import Network
 from hardalign.export.pair import IR_VERSION, OPSET
-from hardalign.networks.batch import Batch
-from hardalign.networks.transducer import Transducer
-from hardalign.networks.unfed import UnfedState, UnfedTransducer
 
-SHAPES = [("hard", 1, 1), ("hard", 2, 3), ("soft", 1, 1), ("soft", 2, 2), ("hard-sampled", 1, 1)]
-"""Systems with the layers of encoder and decoder."""
+LAYERS = [(1, 1), (2, 2)]
+"""Of encoder and decoder."""
+every_shape = pytest.mark.parametrize(
+    "shape", [(system, *layers) for system in EXPORTABLE for layers in LAYERS]
+)
+Shape = tuple[str, int, int]
 
 
 @cache
-def both(system: str, encoder_layers: int, decoder_layers: int) -> tuple[Transducer, Pair]:
-    """A model and its graphs. The model is in double precision: the graphs alone make errors."""
-    layers = {"encoder_layers": encoder_layers, "decoder_layers": decoder_layers}
-    model = tiny_model(system, **layers, scale=2.0)
+def models(shape: Shape) -> tuple[Reference, Pair]:
+    """A model in both forms."""
+    system, encoder_layers, decoder_layers = shape
+    description = describe(system, TINY, encoder_layers, decoder_layers)
+    tensors = random_tensors(description, scale=2.0)
     with TemporaryDirectory() as folder:
-        return model, exported(model, described(system, TINY), Path(folder))
+        path = Path(folder) / "m.onnx"
+        export_onnx(tensors, description, path)
+        return Reference(description.model, TINY, tensors), Pair(path)
 
 
-def assert_steps_are_equal(
-    model: Transducer, pair: Pair, batch: Batch, symbols: Sequence[int]
-) -> None:
-    """Assert that both give the same distributions along some target, the same for all rows."""
-    memory = pair.read(batch.source, batch.source_lengths)
-    state = model.begin(batch)
-    for previous in (BEGIN, *symbols):
-        chosen = torch.full((len(batch),), previous)
-        with torch.inference_mode():
-            expected = model.step(state, chosen)
-        found = run(pair.step, {"previous": chosen.numpy(), **memory})
-        assert np.allclose(found["log_probs"], expected.log_probs, atol=1e-5)
-        assert np.allclose(found["alpha"], expected.alignment, atol=1e-5)
-        assert np.allclose(np.exp(found["log_probs"]).sum(1), 1, atol=1e-5)
-        state = expected.state
-        memory |= {name: found[f"next_{name}"] for name in ("h", "c")}
-
-
-@pytest.mark.parametrize("shape", SHAPES)
+@every_shape
 @given(
     count=st.integers(1, 4),
-    longest=st.integers(1, 9),
+    longest=st.integers(1, 15),
     seed=st.integers(0, 1000),
     padding=st.integers(0, 3),
-    symbols=st.lists(st.integers(END, len(TINY.target) - 1), max_size=4),
+    symbols=st.lists(st.integers(END, len(TINY.target) - 1), max_size=6),
 )
-def test_steps_equal_those_of_torch(
-    shape: tuple[str, int, int],
-    count: int,
-    longest: int,
-    seed: int,
-    padding: int,
-    symbols: list[int],
+def test_steps_equal_the_reference(
+    shape: Shape, count: int, longest: int, seed: int, padding: int, symbols: list[int]
 ) -> None:
-    batch = widened(random_pairs(count, longest, seed=seed), padding, seed=seed)
-    assert_steps_are_equal(*both(*shape), batch, symbols)
+    reference, pair = models(shape)
+    words = random_pairs(count, longest, seed=seed)
+    state = pair.read(words, padding, seed)
+    steps = reference.steps(words, symbols)
+    for previous, (log_probs, alpha) in zip([BEGIN, *symbols], steps, strict=True):
+        result = run(pair.step, {"previous": np.full(count, previous), **state})
+        assert np.allclose(result["log_probs"], log_probs, rtol=0, atol=1e-5)
+        assert np.allclose(np.exp(result["log_probs"]).sum(1), 1, rtol=0, atol=1e-5)
+        width = alpha.shape[1]
+        assert np.allclose(result["alpha"][:, :width], alpha, rtol=0, atol=1e-5)
+        assert not result["alpha"][:, width:].any()
+        assert all(np.isfinite(value).all() for value in result.values())
+        state = following(state, result)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@given(longest=st.integers(1, 9), seed=st.integers(0, 1000), padding=st.integers(0, 3))
-def test_words_are_read_as_torch_reads_them(
-    shape: tuple[str, int, int], longest: int, seed: int, padding: int
-) -> None:
-    model, pair = both(*shape)
-    batch = widened(random_pairs(3, longest, seed=seed), padding, seed=seed)
-    found = pair.read(batch.source, batch.source_lengths)
-    with torch.inference_mode():
-        state = cast(UnfedState, model.begin(batch))
-    present = state.memory.present
-    assert (found["present"] == present.numpy()).all()
-    for name in ("attention_key", "output_key"):
-        expected = getattr(state.memory, name)
-        assert np.allclose(found[name][present], expected[present], atol=1e-5)
-    assert found["h"].shape == found["c"].shape == state.hidden.h.shape
-    assert not found["h"].any()
-    assert not found["c"].any()
+@every_shape
+def test_greedy_predictions_equal_the_reference(shape: Shape) -> None:
+    reference, pair = models(shape)
+    words = random_pairs(40, 9, seed=1)
+    predictions = reference.greedy(words)
+    for word, expected in zip(words, predictions, strict=True):
+        symbols, log_prob = pair.greedy(word, LENGTH_LIMIT * len(word.source))
+        assert symbols == expected.symbols
+        assert np.isclose(log_prob, expected.log_prob, rtol=0, atol=1e-5 * (len(symbols) + 1))
+    assert len({tuple(expected.symbols) for expected in predictions}) > 3
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@every_shape
 @given(longest=st.integers(1, 9), seed=st.integers(0, 1000))
-def test_a_word_does_not_depend_on_its_batch(
-    shape: tuple[str, int, int], longest: int, seed: int
-) -> None:
-    _, pair = both(*shape)
+def test_a_word_does_not_depend_on_its_batch(shape: Shape, longest: int, seed: int) -> None:
+    _, pair = models(shape)
     words = random_pairs(3, longest, seed=seed)
-    batch = widened(words, 2, seed=seed)
-    previous = np.array([BEGIN] * 3)
-    together = run(
-        pair.step, {"previous": previous, **pair.read(batch.source, batch.source_lengths)}
-    )
-    for row, word in enumerate(words):
-        memory = pair.read([word.source], [len(word.source)])
-        alone = run(pair.step, {"previous": previous[:1], **memory})
-        assert np.allclose(alone["log_probs"][0], together["log_probs"][row], atol=1e-5)
-        width = len(word.source)
-        assert np.allclose(alone["alpha"][0], together["alpha"][row, :width], atol=1e-5)
-        assert not together["alpha"][row, width:].any()
+    together = pair.read(words, 2, seed)
+    alone = [pair.read([word]) for word in words]
+    for previous in (BEGIN, END + 1, END + 2):
+        batch = run(pair.step, {"previous": np.full(3, previous), **together})
+        for row, word in enumerate(words):
+            single = run(pair.step, {"previous": np.array([previous]), **alone[row]})
+            assert np.allclose(single["log_probs"][0], batch["log_probs"][row], atol=1e-5)
+            width = len(word.source)
+            assert np.allclose(single["alpha"][0], batch["alpha"][row, :width], atol=1e-5)
+            assert not batch["alpha"][row, width:].any()
+            alone[row] = following(alone[row], single)
+        together = following(together, batch)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_the_graphs_are_valid_and_their_sizes_free(shape: tuple[str, int, int]) -> None:
-    model = cast(UnfedTransducer, both(*shape)[0])
-    for graph in (encoder_graph(model), step_graph(model)):
+def test_places_are_counted_from_the_first_letter_also_after_unknown_tags() -> None:
+    reference, pair = models(("hard-prior", 1, 1))
+    word = random_pair(4, 0, seed=3)
+    source = [BEGIN, UNKNOWN, UNKNOWN, *word.source[1:]]
+    as_tags, as_letters = Encoded(source, 2, [END]), Encoded(source, 0, [END])
+    results = []
+    for read in (as_tags, as_letters):
+        result = run(pair.step, {"previous": np.array([BEGIN]), **pair.read([read])})
+        ((log_probs, _alpha),) = reference.steps([read], [])
+        assert np.allclose(result["log_probs"], log_probs, atol=1e-5)
+        results.append(log_probs)
+    assert not np.allclose(*results, atol=1e-3)
+
+
+@pytest.mark.parametrize("system", ["hard-hmm", "hard-monotonic"])
+def test_a_long_chain_stays_finite(system: str) -> None:
+    reference, pair = models((system, 1, 1))
+    words = [random_pair(120, 0, seed=4), random_pair(2, 0, seed=5)]
+    symbols = [END + 1 + k % 3 for k in range(80)]
+    state = pair.read(words)
+    steps = reference.steps(words, symbols)
+    for previous, (log_probs, _alpha) in zip([BEGIN, *symbols], steps, strict=True):
+        result = run(pair.step, {"previous": np.full(2, previous), **state})
+        assert np.allclose(result["log_probs"], log_probs, rtol=0, atol=1e-4)
+        state = following(state, result)
+    assert np.isfinite(state["joint"]).all()
+
+
+@every_shape
+def test_the_graphs_are_valid_and_their_sizes_free(shape: Shape) -> None:
+    system, encoder_layers, decoder_layers = shape
+    description = describe(system, TINY, encoder_layers, decoder_layers)
+    network = Network(description.model, random_tensors(description))
+    encoder, step = encoder_graph(network), step_graph(network)
+    for graph in (encoder, step):
         opsets = [onnx.helper.make_opsetid("", OPSET)]
         proto = onnx.helper.make_model(graph, ir_version=IR_VERSION, opset_imports=opsets)
         onnx.checker.check_model(proto, full_check=True)
@@ -125,5 +147,16 @@ def test_the_graphs_are_valid_and_their_sizes_free(shape: tuple[str, int, int]) 
             sizes = [size.dim_param for size in value.type.tensor_type.shape.dim]
             assert sizes[0] == "batch"
             assert value.doc_string
-    encoder = [value.name for value in encoder_graph(model).output]
-    assert encoder == [value.name for value in step_graph(model).input][1:]
+
+
+@pytest.mark.parametrize("system", EXPORTABLE)
+def test_all_systems_are_used_in_the_same_way(system: str) -> None:
+    description = describe(system)
+    network = Network(description.model, random_tensors(description))
+    encoder, step = encoder_graph(network), step_graph(network)
+    assert [value.name for value in encoder.input] == ["source", "lengths", "tags"]
+    state = {value.name: value for value in encoder.output}
+    assert ["previous", *state] == [value.name for value in step.input]
+    assert [value.name for value in step.output[:2]] == ["log_probs", "alpha"]
+    for value in step.output[2:]:
+        assert value.type == state[value.name.removeprefix("next_")].type

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import numpy as np
 import onnxruntime
-import torch
 from onnx.helper import make_model, make_opsetid
 
 from hardalign.export.nodes import NUMBERS, Nodes, integers, value
@@ -10,7 +9,7 @@ from hardalign.export.nodes import NUMBERS, Nodes, integers, value
 
 def test_a_graph_computes_what_was_written() -> None:
     nodes = Nodes()
-    shifted = nodes("Add", "x", torch.tensor([0.5], dtype=torch.float64))
+    shifted = nodes("Add", "x", np.array([0.5]))
     first, rest = nodes.several(
         "Split", [nodes("Tanh", shifted), integers(1, 2)], ["a", "b"], axis=1
     )

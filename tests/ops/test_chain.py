@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
@@ -11,13 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from hardalign.ops import chain
-from hardalign.ops.chain import (
-    chain_best_path,
-    chain_log_likelihood,
-    chain_posterior,
-    chain_samples,
-)
+from hardalign.ops import chain, naive
+from hardalign.ops.chain import chain_log_likelihood
 
 sizes = {
     "positions": st.integers(1, 4),
@@ -84,6 +78,13 @@ def padded(case: Case, steps: int, positions: int) -> Case:
     return Case(scores, pad(emission, (0, 0, 0, steps)), possible.expand(1, 1, size, size))
 
 
+def posterior(case: Case) -> Tensor:
+    """The gradient of log p(y | x) by the emissions."""
+    emission = case.emission.detach().requires_grad_()
+    log_likelihood = chain_log_likelihood(case.transitions, emission).sum()
+    return torch.autograd.grad(log_likelihood, emission)[0]
+
+
 @pytest.fixture(params=[1, 1 << 18], ids=["many blocks", "one block"])
 def blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chain, "BLOCK_FLOATS", request.param)
@@ -95,6 +96,8 @@ def test_sums_over_all_paths(positions: int, steps: int, peaked: float, monotone
     expected = torch.tensor(sum(p for _, p in case.paths()), dtype=torch.float64).log()
     found = chain_log_likelihood(case.transitions, case.emission)
     torch.testing.assert_close(found.sum(), expected, rtol=0, atol=1e-10)
+    (plain,) = naive.chain_log_likelihood(case.transition, case.emission)
+    torch.testing.assert_close(plain, expected, rtol=0, atol=1e-10)
 
 
 @given(**sizes)
@@ -118,19 +121,10 @@ def test_the_posterior_is_the_share_of_the_paths_through_a_position(
     for path, probability in case.paths():
         for i, j in enumerate(path):
             expected[i, j] += probability
-    (found,) = chain_posterior(case.transitions, case.emission)
-    torch.testing.assert_close(found, expected / expected[0].sum(), rtol=0, atol=1e-10)
-
-
-@given(**sizes)
-def test_the_best_path_is_the_most_probable(
-    positions: int, steps: int, peaked: float, monotone: bool, seed: int
-):
-    case = make(positions, steps, peaked, monotone, seed)
-    expected, _ = max(case.paths(), key=lambda found: found[1])
-    everywhere = torch.ones(1, steps, dtype=torch.bool)
-    found = chain_best_path(case.transitions, case.emission, everywhere)
-    assert tuple(found[0].tolist()) == expected
+    expected /= expected[0].sum()
+    (plain,) = naive.chain_posterior(case.transition, case.emission)
+    torch.testing.assert_close(plain, expected, rtol=0, atol=1e-10)
+    torch.testing.assert_close(posterior(case)[0], expected, rtol=0, atol=1e-10)
 
 
 @pytest.mark.usefixtures("blocks")
@@ -141,31 +135,14 @@ def test_gradients(monotone: bool):
     assert torch.autograd.gradcheck(case.log_likelihood, inputs)
 
 
-def test_the_gradient_of_the_likelihood_is_the_posterior():
-    case = make(4, 5)
-    emission = case.emission.requires_grad_()
-    log_likelihood = chain_log_likelihood(case.transitions, emission).sum()
-    (gradient,) = torch.autograd.grad(log_likelihood, emission)
-    expected = chain_posterior(case.transitions, case.emission)
-    torch.testing.assert_close(gradient, expected, rtol=0, atol=1e-12)
-
-
 def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch):
     case = make(4, 7)
-    steps = torch.ones(1, 7, dtype=torch.bool)
-    noise = torch.rand(1, 7, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 
     def everything() -> list[Tensor]:
         scores = case.scores.clone().requires_grad_()
         log_likelihood = case.log_likelihood(scores, case.emission)
         gradient = torch.autograd.grad(log_likelihood.square().sum(), scores)
-        return [
-            log_likelihood,
-            *gradient,
-            chain_posterior(case.transitions, case.emission),
-            chain_best_path(case.transitions, case.emission, steps),
-            chain_samples(case.transitions, case.emission, noise),
-        ]
+        return [log_likelihood, *gradient, posterior(case)]
 
     whole = everything()
     for size in (1, 2, 3):
@@ -191,29 +168,10 @@ def test_padding_does_not_matter(
     (found,) = chain_log_likelihood(wide.transitions, wide.emission)
     torch.testing.assert_close(found[:steps], alone[0], rtol=0, atol=1e-10)
     assert (found[steps:].abs() < 1e-12).all()
-    (found,) = chain_posterior(wide.transitions, wide.emission)[:, :steps]
-    (alone,) = chain_posterior(case.transitions, case.emission)
+    (found,) = posterior(wide)[:, :steps]
+    (alone,) = posterior(case)
     torch.testing.assert_close(found[:, :positions], alone, rtol=0, atol=1e-10)
     assert not found[:, positions:].any()
-    counts = (torch.arange(steps + more_steps) < steps).unsqueeze(0)
-    (found,) = chain_best_path(wide.transitions, wide.emission, counts)
-    (alone,) = chain_best_path(case.transitions, case.emission, counts[:, :steps])
-    assert found[:steps].tolist() == alone.tolist()
-
-
-@pytest.mark.parametrize("monotone", [False, True])
-def test_paths_are_drawn_as_often_as_they_are_probable(monotone: bool):
-    case, draws = make(3, 3, monotone=monotone), 40_000
-    noise = torch.rand(1, 3, draws, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    (drawn,) = chain_samples(case.transitions, case.emission, noise)
-    assert drawn.shape == (3, draws)
-    counts = Counter(map(tuple, drawn.T.tolist()))
-    paths = dict(case.paths())
-    total = sum(paths.values())
-    for path, probability in paths.items():  # 27 of them: 4.5 standard errors, once in 5,000 runs
-        share = probability / total
-        error = 4.5 * (share * (1 - share) / draws) ** 0.5
-        assert abs(counts[path] / draws - share) <= error
 
 
 def test_what_cannot_be_reached_stays_out_of_the_sum_and_the_gradient():

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from hardalign.ops.reinforce import reward_to_go, sample_positions, surrogate
+from hardalign.ops.reinforce import leave_one_out, reward_to_go, sample_positions, surrogate
 
 
 def test_positions_are_drawn_as_often_as_their_probability_says():
@@ -58,6 +58,13 @@ def test_reward_to_go():
     expected = torch.tensor([[111.0, 110.0, 100.0], [5.0, 3.0, 0.0]])
     assert reward_to_go(rewards).equal(expected)
     assert reward_to_go(torch.zeros(2, 0)).shape == (2, 0)
+
+
+def test_leave_one_out_subtracts_the_mean_of_the_others():
+    rewards = torch.tensor([[1.0, 5.0], [2.0, 2.0]])
+    assert leave_one_out(rewards).equal(torch.tensor([[-4.0, 4.0], [0.0, 0.0]]))
+    three = torch.tensor([1.0, 4.0, 10.0])
+    torch.testing.assert_close(leave_one_out(three), torch.tensor([-6.0, -1.5, 7.5]))
 
 
 def test_value_of_the_surrogate_is_minus_the_reward():

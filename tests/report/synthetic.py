@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from hardalign.experiments.runs import RESULT, Result, Run, write_run
 from hardalign.files import write_json
 from hardalign.report.paper import BATCH_SIZES, task_of
+from hardalign.runs import RESULT, Result, Run, write_run
 
 
 def result(
@@ -36,7 +36,6 @@ def result(
         seconds=60.0,
         sources=len(correct),
         correct=list(correct),
-        distances=[1 - one for one in correct],
         sources_sha256=f"{corpus} {items}",
         version="0.1.0",
     )

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from hardalign.report.cells import Setting, average_deviation, collect, differences
+from hardalign.report.cells import Setting, average, collect, differences
 from hardalign.report.paper import ACC, PER
 from report.synthetic import result, right
 
@@ -89,5 +91,19 @@ def test_deviation_of_averages_is_over_common_seeds() -> None:
         ]
     )
     both = [systems["hard"] for systems in cells.values()]
-    assert average_deviation(both, ACC) == pytest.approx(2**-0.5)  # of 70 and 71
-    assert average_deviation([], ACC) is None
+    assert average(both, ACC) == pytest.approx((70, 2**-0.5))  # of 70 and 71
+    assert average([], ACC) == (None, None)
+
+
+def test_figures_that_a_run_has_not_got() -> None:
+    """Runs recorded long ago have no items and not all metrics."""
+    old = replace(result(seed=1), metrics={"acc": 80.0, "wer": 20.0}, correct=[])
+    (systems,) = collect([result(per=0.1), old, result(system="soft")]).values()
+    cell = systems["hard"]
+    assert (cell.mean(PER), cell.deviation(PER)) == (0.1, None)
+    assert (cell.mean(ACC), cell.accuracies) == (77.5, [75, 80])
+    found = differences(cell, systems["soft"])
+    assert found is not None
+    assert found.tolist() == [0, 0, 0, 0]
+    (systems,) = collect([old, result(system="soft")]).values()
+    assert differences(systems["hard"], systems["soft"]) is None

@@ -8,7 +8,16 @@ import matplotlib as mpl
 import pytest
 
 from hardalign.report.cells import collect
-from hardalign.report.figures import draw_accuracy, save_figures
+from hardalign.report.figures import (
+    COLOURS,
+    MARKERS,
+    draw_accuracy,
+    draw_against_paper,
+    label,
+    save_figures,
+)
+from hardalign.report.paper import TASKS
+from hardalign.systems import SYSTEMS
 from report.synthetic import result, right
 
 CELLS = collect(
@@ -75,3 +84,40 @@ def test_other_recipes_are_not_drawn(tmp_path: Path) -> None:
 def test_without_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert save_figures(tmp_path, CELLS) is None
+
+
+def test_a_point_for_each_system_and_data_set() -> None:
+    cells = collect(
+        [
+            result(correct=right(72)),
+            result(system="hard-hmm"),
+            result("conll2017/danish", "soft", correct=right(91)),
+            result("conll2017/danish", "soft", "large", correct=right(85)),
+        ]
+    )
+    figure = draw_against_paper(cells)
+    assert figure is not None
+    titles = {ax.get_title(): ax for ax in figure.axes}
+    assert list(titles) == [TASKS["grapheme to phoneme"], TASKS["inflection"]]
+    g2p, inflection = titles.values()
+    diagonal, hard = g2p.lines
+    assert list(diagonal.get_xdata()) == list(diagonal.get_ydata())
+    assert (*hard.get_xdata(), *hard.get_ydata()) == pytest.approx((71.2, 72))
+    _, small, large = inflection.lines
+    assert small.get_markerfacecolor() == small.get_color()
+    assert large.get_markerfacecolor() == "none"
+    legend = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert legend == ["hard (4)", "soft (3)", "soft (3), large"]
+
+
+def test_nothing_to_draw() -> None:
+    assert draw_against_paper({}) is None
+    assert draw_against_paper(collect([result("toy:copy"), result(system="hard-hmm")])) is None
+
+
+def test_looks_tell_systems_apart() -> None:
+    looks = {
+        (COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)]) for i in range(2 * len(SYSTEMS))
+    }
+    assert len(looks) == 2 * len(SYSTEMS)
+    assert (label("hard"), label("hard-hmm")) == ("hard (4)", "hard-hmm")

@@ -16,6 +16,7 @@ from hardalign.report.paper import (
     WER,
     in_order,
     paper_corpora,
+    paper_name,
     paper_systems,
     published,
     published_accuracy,
@@ -82,7 +83,10 @@ def test_tasks_of_other_corpora() -> None:
 def test_order() -> None:
     """As in the paper's main table, what is new after that."""
     names = [SYSTEMS[system].paper for system in in_order(SYSTEMS)]
-    assert "".join(names[:7]) == "1U234RM"
+    assert "".join(dict.fromkeys(names))[:7] == "1U234RM"
+    assert [paper_name(system) for system in paper_systems()] == list("1U234RM")
+    assert paper_name("hard-feed-reinforce") == "2"
+    assert paper_name("hard-hmm") is paper_name("zebra") is None
     assert in_order(["zebra", "hard", "soft-feed", "ape"]) == ["soft-feed", "hard", "ape", "zebra"]
 
 

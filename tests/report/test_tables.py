@@ -4,7 +4,7 @@ import pytest
 
 from hardalign.report.cells import collect
 from hardalign.report.markup import Table
-from hardalign.report.tables import average_tables, breakdown_tables, coverage_table
+from hardalign.report.tables import average_tables, breakdown_tables, coverage_table, summary_table
 from report.synthetic import result, right
 
 
@@ -93,3 +93,14 @@ def test_coverage(task: str, numbers: tuple[str, ...]) -> None:
 
 def test_no_runs() -> None:
     assert list(average_tables({})) == list(breakdown_tables({})) == []
+
+
+def test_summary() -> None:
+    cells = collect(
+        [*(result(seed=seed, correct=right(70 + seed)) for seed in (0, 1)), result(epochs=2)]
+    )
+    assert summary_table(cells).text() == (
+        "Data                           System  Seeds         ACC            PER            MLD\n"
+        "g2p/NETtalk, small             hard        2  70.5 ± 0.7  0.100 ± 0.000  0.250 ± 0.000\n"
+        "g2p/NETtalk, small (epochs=2)  hard        1        75.0          0.100          0.250\n"
+    )

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from hardalign.errors import HardalignError
-from hardalign.experiments.runs import FAILURE, Run, write_run
 from hardalign.files import write_json
 from hardalign.report.write import write_report
+from hardalign.runs import FAILURE, Run, write_run
 from report.synthetic import result, right, write
 
 
@@ -30,7 +30,7 @@ def test_report(tmp_path: Path) -> None:
     assert all(path.stat().st_size for path in paths)
     text = text_of(tmp_path)
     assert "Runs: 4 complete, 0 failed, 0 unfinished." in text
-    assert "| 2. Hard attention beats soft attention | supported |" in text
+    assert "| 2. Hard attention beats soft attention | too few seeds |" in text
     assert "| hard | 4 | 1 of 2 | 29.6 | 28.8 | 27.5 ± 0.7 | -1.3 |" in text
     assert "| toy:copy | hard | 4 | 1 | – | 75.0 | – |" in text
     assert "| soft |  | -22.5\\* |" in text

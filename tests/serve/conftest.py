@@ -14,20 +14,24 @@ import uvicorn
 from conftest import TINY, tiny_model
 from hardalign.config import ModelConfig, TrainingConfig
 from hardalign.data.formats import FORMATS
+from hardalign.folder import Description, Origin
 from hardalign.predictor import Predictor
+from hardalign.runtime import build_runtime
 from hardalign.serve import batcher
 from hardalign.serve.app import create_app
+from hardalign.serve.connections import Allowance
 from hardalign.serve.limits import Limits
 from hardalign.serve.server import address_of, listen, make_server
-from hardalign.training.storage import Description
 
 LIMITS = Limits()
 
 
 def tiny_predictor(system: str = "hard", layout: str = "pairs", seed: int = 0) -> Predictor:
-    sizes = ModelConfig(system, embedding=3, encoder=4, decoder=5)
-    description = Description(sizes, TrainingConfig(), FORMATS[layout], TINY, {})
-    return Predictor(tiny_model(system, seed=seed, dtype=torch.float32), description)
+    config = ModelConfig(system, embedding=3, encoder=4, decoder=5)
+    model = tiny_model(system, seed=seed, dtype=torch.float32)
+    tensors = {name: tensor.numpy() for name, tensor in model.state_dict().items()}
+    description = Description(config, TrainingConfig(), FORMATS[layout], TINY, Origin())
+    return Predictor(build_runtime(config, tensors), description)
 
 
 MODELS = {
@@ -39,11 +43,14 @@ MODELS = {
 
 @contextmanager
 def running(
-    models: Mapping[str, Predictor] = MODELS, limits: Limits = LIMITS, host: str = "127.0.0.1"
+    models: Mapping[str, Predictor] = MODELS,
+    limits: Limits = LIMITS,
+    host: str = "127.0.0.1",
+    allowance: Allowance | None = None,
 ) -> Iterator[tuple[uvicorn.Server, httpx.Client]]:
     """A server in a thread of its own, and a client of it."""
     listening = listen("127.0.0.1", 0)
-    server = make_server(create_app(models, limits, host), patience=10)
+    server = make_server(create_app(models, limits, host), patience=10, allowance=allowance)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
     with httpx.Client(base_url=address_of(listening), timeout=30, trust_env=False) as client:
@@ -83,11 +90,11 @@ class Gate:
     def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
         answer = batcher.answer_words
 
-        def gated(predictor, search, words, aligned):  # type: ignore[no-untyped-def]
+        def gated(predictor, search, words, alignments):  # type: ignore[no-untyped-def]
             self.batches.append([word.text for word in words])
             self.reached.set()
             assert self.opened.wait(30)
-            return answer(predictor, search, words, aligned)
+            return answer(predictor, search, words, alignments)
 
         monkeypatch.setattr(batcher, "answer_words", gated)
 

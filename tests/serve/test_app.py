@@ -13,6 +13,8 @@ from hardalign.serve.limits import Limits
 from hardalign.version import __version__
 from serve.conftest import MODELS, Gate, Serve, running
 
+pytestmark = pytest.mark.filterwarnings("ignore::hardalign.predictor.UnknownSymbolsWarning")
+
 
 def test_health(client: httpx.Client) -> None:
     assert client.get("/health").json() == {"status": "ok", "version": __version__, "waiting": 0}
@@ -46,21 +48,21 @@ def test_many_at_once_get_their_own_answers(client: httpx.Client) -> None:
         assert list(threads.map(ask, words)) == [one.text for one in MODELS["hard"](words)]
 
 
-def test_the_page_needs_nothing_from_elsewhere(client: httpx.Client) -> None:
-    page = client.get("/")
-    assert page.headers["content-type"].startswith("text/html")
-    linked = set(re.findall(r'(?:src|href)="([^"#]+)"', page.text))
-    scripts = [path for path in PAGE.iterdir() if path.suffix == ".js"]
-    for script in scripts:
+def test_the_pages_need_nothing_from_elsewhere(client: httpx.Client) -> None:
+    linked = set()
+    for path in ("/", "/docs"):
+        page = client.get(path)
+        assert page.headers["content-type"].startswith("text/html")
+        linked |= set(re.findall(r'(?:src|href)="([^"#]+)"', page.text))
+        assert not re.search(r"<style|<script>|\son\w+=|\sstyle=", page.text)  # nothing inline
+    for script in (path for path in PAGE.iterdir() if path.suffix == ".js"):
         linked |= {f"page/{name}" for name in re.findall(r'from "\./([^"]+)"', script.read_text())}
-    assert linked == {f"page/{path.name}" for path in PAGE.iterdir() if path.suffix != ".html"} | {
-        "openapi.json"
-    }
+    files = {f"page/{path.name}" for path in PAGE.iterdir() if path.suffix != ".html"}
+    assert linked == files | {"./", "docs", "openapi.json"}
     for path in linked:
         assert client.get(f"/{path}").status_code == 200
     everything = "".join(path.read_text() for path in PAGE.iterdir())
     assert set(re.findall(r"https?://[^\"' )]+", everything)) == {"http://www.w3.org/2000/svg"}
-    assert not re.search(r"<style|<script>|\son\w+=|\sstyle=", page.text)  # nothing inline
 
 
 def test_files_are_checked_for_changes(client: httpx.Client) -> None:
@@ -76,7 +78,7 @@ def test_files_are_checked_for_changes(client: httpx.Client) -> None:
 def test_nothing_else_is_served(client: httpx.Client, path: str) -> None:
     response = client.get(path)
     assert response.status_code == 404
-    assert response.json() == {"error": "Not Found; /openapi.json describes what there is"}
+    assert response.json() == {"error": "Not Found; /docs describes what there is"}
 
 
 def test_other_methods(client: httpx.Client) -> None:
@@ -90,6 +92,24 @@ def test_only_json_is_read(client: httpx.Client) -> None:
     response = client.post("/predict", content=b'{"words": []}', headers={"Content-Type": "text/x"})
     assert response.status_code == 415
     assert "application/json" in response.json()["error"]
+
+
+def test_a_media_type_has_no_case(client: httpx.Client) -> None:
+    for name in ("APPLICATION/JSON", "Application/Json ; charset=utf-8"):
+        headers = {"Content-Type": name}
+        assert client.post("/predict", content=b'{"words": []}', headers=headers).is_success
+
+
+def test_half_a_character_is_refused(client: httpx.Client) -> None:
+    for body in (
+        rb'{"words": ["a\ud800"]}',
+        rb'{"words": [], "model": "\udc00"}',
+        rb'{"\ud800": 1}',
+    ):
+        headers = {"Content-Type": "application/json"}
+        response = client.post("/predict", content=body, headers=headers)
+        assert response.status_code == 422
+        assert "half a character" in response.json()["error"]
 
 
 def test_long_bodies_are_refused(serve: Serve) -> None:

@@ -5,17 +5,20 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
 import pytest
+from msgspec import to_builtins
 from starlette.exceptions import HTTPException
 
 from hardalign.decoding import Search
 from hardalign.predictor import Predictor
 from hardalign.serve import batcher as module
-from hardalign.serve.answering import Answer, answer_words
+from hardalign.serve.answering import answer_words
 from hardalign.serve.batcher import Batcher
+from hardalign.serve.messages import WordAnswer
 from hardalign.serve.question import Question
 from serve.conftest import MODELS, Gate
 
 T = TypeVar("T")
+TAGS = {"tagged": "\tN;V"}
 
 
 def question(*texts: str, model: str = "hard", search: Search | None = None) -> Question:
@@ -25,7 +28,7 @@ def question(*texts: str, model: str = "hard", search: Search | None = None) -> 
 
 def with_batcher(
     use: Callable[[Batcher], Awaitable[T]],
-    most: int = 1000,
+    most: int = 10_000,
     models: Mapping[str, Predictor] = MODELS,
 ) -> T:
     async def run() -> T:
@@ -41,13 +44,13 @@ async def reached(gate: Gate) -> None:
     assert await asyncio.to_thread(gate.reached.wait, 30)
 
 
-async def handed_in(batcher: Batcher, words: int) -> None:
-    """Let tasks run until so many words wait."""
+async def handed_in(batcher: Batcher, work: int) -> None:
+    """Let tasks run until so much work waits."""
     for _ in range(1000):
-        if batcher.waiting == words:
+        if batcher.waiting == work:
             return
         await asyncio.sleep(0)
-    pytest.fail(f"{batcher.waiting} words wait, not {words}")
+    pytest.fail(f"{batcher.waiting} waits, not {work}")
 
 
 def same(one: Any, other: Any) -> bool:
@@ -62,30 +65,35 @@ def same(one: Any, other: Any) -> bool:
 def test_answers_do_not_depend_on_batch_mates(gate: Gate) -> None:
     texts = [("ab", "dcb"), ("a",), ("bbb", "q")]
     questions = [
-        Question(name, search, [MODELS[name].example(text) for text in words], aligned)
+        Question(
+            name,
+            search,
+            [MODELS[name].example(text + TAGS.get(name, "")) for text in words],
+            aligned,
+        )
         for words in texts
         for name in MODELS
         for search in (Search(), Search(beam=3, nbest=2))
         for aligned in (False, True)
     ]
 
-    async def use(batcher: Batcher) -> list[list[Answer]]:
+    async def use(batcher: Batcher) -> list[list[WordAnswer]]:
         first = asyncio.ensure_future(batcher.answer(questions[0]))
         await reached(gate)
         others = [asyncio.ensure_future(batcher.answer(one)) for one in questions[1:]]
-        await handed_in(batcher, sum(len(one.words) for one in questions[1:]))
+        await handed_in(batcher, sum(sum(one.work) for one in questions[1:]))
         gate.opened.set()
         return await asyncio.gather(first, *others)
 
     found = with_batcher(use)
     assert (
-        len(gate.batches) == 1 + len(MODELS) * 2
+        len(gate.batches) == 1 + len(MODELS) * 4
     )  # the first question, then a batch for each group
     for one, answers in zip(questions, found, strict=True):
         for word, answer in zip(one.words, answers, strict=True):
             model = MODELS[one.model]
-            (alone,) = answer_words(model, one.search, [word], [one.alignments])
-            assert same(answer, alone)
+            (alone,) = answer_words(model, one.search, [word], one.alignments)
+            assert same(to_builtins(answer), to_builtins(alone))
 
 
 def test_what_waits_is_the_next_batch(gate: Gate) -> None:
@@ -93,7 +101,7 @@ def test_what_waits_is_the_next_batch(gate: Gate) -> None:
         first = asyncio.ensure_future(batcher.answer(question("a")))
         await reached(gate)
         others = [asyncio.ensure_future(batcher.answer(question("b", "c"))) for _ in range(10)]
-        await handed_in(batcher, 20)
+        await handed_in(batcher, 60)
         gate.opened.set()
         await asyncio.gather(first, *others)
 
@@ -102,14 +110,14 @@ def test_what_waits_is_the_next_batch(gate: Gate) -> None:
 
 
 def test_a_list_does_not_hold_up_a_word(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "BATCH_SYMBOLS", 12)
+    monkeypatch.setattr(module, "BATCH_WORK", 12)
 
     async def use(batcher: Batcher) -> None:
         first = asyncio.ensure_future(batcher.answer(question(*["a"] * 40)))
         await reached(gate)
         word = asyncio.ensure_future(batcher.answer(question("b")))
         other_group = asyncio.ensure_future(batcher.answer(question("c", model="soft")))
-        await handed_in(batcher, 38)
+        await handed_in(batcher, 38 * 3)
         gate.opened.set()
         await asyncio.gather(word, other_group)
         assert not first.done()
@@ -122,7 +130,7 @@ def test_a_list_does_not_hold_up_a_word(gate: Gate, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_beam_takes_its_share_of_a_batch(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "BATCH_SYMBOLS", 12)
+    monkeypatch.setattr(module, "BATCH_WORK", 12)
     gate.opened.set()
     wide = question(*"abcd", search=Search(beam=2))
     assert len(with_batcher(lambda batcher: batcher.answer(wide))) == 4
@@ -130,7 +138,7 @@ def test_a_beam_takes_its_share_of_a_batch(gate: Gate, monkeypatch: pytest.Monke
 
 
 def test_whoever_gives_up_costs_nothing_more(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "BATCH_SYMBOLS", 3)
+    monkeypatch.setattr(module, "BATCH_WORK", 3)
 
     async def use(batcher: Batcher) -> None:
         impatient = asyncio.ensure_future(batcher.answer(question("a", "a", "a")))
@@ -146,7 +154,7 @@ def test_whoever_gives_up_costs_nothing_more(gate: Gate, monkeypatch: pytest.Mon
 
 
 def test_a_failure_reaches_those_who_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> list[Answer]:
+    def fail(*_: object) -> list[WordAnswer]:
         raise ZeroDivisionError
 
     async def use(batcher: Batcher) -> None:
@@ -159,19 +167,45 @@ def test_a_failure_reaches_those_who_asked(monkeypatch: pytest.MonkeyPatch) -> N
     with_batcher(use)
 
 
+def test_one_who_fails_spoils_nothing_for_the_others(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gated = module.answer_words
+
+    def fragile(predictor, search, words, alignments):  # type: ignore[no-untyped-def]
+        answers = gated(predictor, search, words, alignments)
+        if any(word.text == "d" for word in words):
+            raise ZeroDivisionError
+        return answers
+
+    monkeypatch.setattr(module, "answer_words", fragile)
+
+    async def use(batcher: Batcher) -> list[list[WordAnswer] | BaseException]:
+        first = asyncio.ensure_future(batcher.answer(question("a")))
+        await reached(gate)
+        others = [asyncio.ensure_future(batcher.answer(question(text))) for text in "bdc"]
+        await handed_in(batcher, 9)
+        gate.opened.set()
+        return await asyncio.gather(first, *others, return_exceptions=True)
+
+    a, b, d, c = with_batcher(use)
+    assert isinstance(d, ZeroDivisionError)
+    assert [answer[0].source for answer in (a, b, c) if isinstance(answer, list)] == ["a", "b", "c"]
+
+
 def test_too_much_waiting_is_refused(gate: Gate) -> None:
     async def use(batcher: Batcher) -> None:
         first = asyncio.ensure_future(batcher.answer(question("a")))
         await reached(gate)
         waiting = asyncio.ensure_future(batcher.answer(question("b", "b", "b")))
-        await handed_in(batcher, 3)
-        with pytest.raises(HTTPException, match="more than 4 words") as refused:
+        await handed_in(batcher, 9)
+        with pytest.raises(HTTPException, match="more work than 14") as refused:
             await batcher.answer(question("c", "c"))
         assert refused.value.status_code == 503
         gate.opened.set()
         await asyncio.gather(first, waiting)
 
-    with_batcher(use, most=4)
+    with_batcher(use, most=14)
 
 
 def test_no_words_no_work(gate: Gate) -> None:

@@ -30,7 +30,7 @@ def test_a_port_in_use() -> None:
 
 
 def test_impossible_addresses() -> None:
-    with pytest.raises(HardalignError, match="choose another --host or --port"):
+    with pytest.raises(HardalignError, match="choose another host or port"):
         listen("no such host", 0)
     for port in (-1, 1 << 16):
         with pytest.raises(HardalignError, match=f"between 0 and 65535, not {port}"):

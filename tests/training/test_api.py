@@ -7,7 +7,8 @@ import pytest
 import hardalign
 from hardalign.config import ModelConfig
 from hardalign.corpora.load import load_corpus
-from hardalign.training.loop import Silent
+from hardalign.origin import CorpusOrigin
+from hardalign.training.job import Silent
 
 TINY = ModelConfig(embedding=4, encoder=6, decoder=5)
 ROWS = [("cat", "K AE T"), ("cot", "K AA T"), ("tact", "T AE K T")]
@@ -23,8 +24,8 @@ def test_rows_become_a_predictor_that_its_folder_holds_too(tmp_path):
     again = hardalign.load(tmp_path / "model")
     assert set(predictor.description.vocabulary.target.letters) == {"K", "AE", "AA", "T"}
     assert predictor("cat").log_prob == again("cat").log_prob
-    assert again.description.data["train"]["examples"] == 3
-    assert again.description.data["train"]["file"] == "memory"
+    assert again.description.data.train.examples == 3
+    assert again.description.data.train.file == "memory"
 
 
 def test_a_file_and_its_rows_train_the_same_model(tmp_path):
@@ -36,8 +37,12 @@ def test_a_file_and_its_rows_train_the_same_model(tmp_path):
 
 def test_a_corpus_is_data_as_it_is(tmp_path):
     corpus = load_corpus("toy:copy", size=30)
-    predictor = train(corpus.train, corpus.dev, format=corpus.format, out=tmp_path / "m")
-    assert predictor.description.data["dev"]["examples"] == len(corpus.dev)
+    predictor = train(corpus, None, out=tmp_path / "1")
+    assert predictor.description.data.corpus == CorpusOrigin("toy:copy", size=30)
+    assert predictor.description.format == corpus.format
+    examples = train(corpus.train, corpus.dev, format=corpus.format, out=tmp_path / "2")
+    assert examples.description.data.dev.examples == len(corpus.dev)
+    assert examples.log_prob("cat", "cat") == predictor.log_prob("cat", "cat")
 
 
 def test_sizes_of_ones_own_take_the_system_that_is_asked_for(tmp_path):

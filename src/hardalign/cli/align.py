@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from json import dumps
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 from hardalign.cli.console import note, note_skipped
-from hardalign.cli.options import FileOptions
+from hardalign.cli.options import FileOptions, Number, OptionalFile, OptionalModel, threads_or_cores
 from hardalign.errors import HardalignError
 
 if TYPE_CHECKING:
@@ -20,16 +19,13 @@ if TYPE_CHECKING:
 
 
 def align(
-    model: Annotated[
-        str | None, tyro.conf.Positional, tyro.conf.arg(metavar="MODEL", help_behavior_hint="")
-    ] = None,
+    model: tyro.conf.Positional[OptionalModel] = None,
     file: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")] = "-",
     *,
-    unsupervised: Annotated[
-        str | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")
-    ] = None,
+    unsupervised: OptionalFile = None,
     symbols: bool = False,
     posterior: bool = False,
+    threads: Number = None,
     files: FileOptions = FileOptions(),  # noqa: B008 - frozen
     allow_empty: bool = False,
 ) -> None:
@@ -59,20 +55,20 @@ def align(
         unsupervised: Align this file without a model, by what its own pairs have in common.
         symbols: Print aligned symbols instead of indices.
         posterior: Print all weights, as JSON.
+        threads: How many batches of pairs to work on at a time. (default: one per core)
         files: How the file is read, if not as the model was trained.
         allow_empty: Allow empty targets.
     """
     if symbols and posterior:
         raise HardalignError("choose one of --symbols and --posterior")
-    # The locale must not decide whether a script can be printed.
-    sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
     if unsupervised is not None:
         if model is not None or posterior:
             what = "--posterior needs a model" if posterior else "give a model or --unsupervised"
             raise HardalignError(f"{what}, not both: --unsupervised finds one path")
         lines = _unsupervised(unsupervised, files, symbols, allow_empty)
     elif model is not None:
-        lines = _by_model(model, file, files, symbols, posterior, allow_empty)
+        cores = threads_or_cores(threads)
+        lines = _by_model(model, file, files, symbols, posterior, allow_empty, cores)
     else:
         raise HardalignError("give a model and a file, or --unsupervised and a file")
     for line in lines:
@@ -91,7 +87,13 @@ def _unsupervised(file: str, files: FileOptions, symbols: bool, allow_empty: boo
 
 
 def _by_model(
-    model: str, file: str, files: FileOptions, symbols: bool, posterior: bool, allow_empty: bool
+    model: str,
+    file: str,
+    files: FileOptions,
+    symbols: bool,
+    posterior: bool,
+    allow_empty: bool,
+    threads: int,
 ) -> Iterator[str]:
     from hardalign.alignment import KINDS
     from hardalign.data.vocabulary import UnknownSymbols
@@ -105,18 +107,18 @@ def _by_model(
     lines: list[int] = []  # where the pairs are that could not be aligned
     note(f"{system}: {KINDS[find_system(system).alignment]}")
     pairs = _pairs(file, files.resolve(predictor.description.format), allow_empty)
-    for pair, found in predictor.align_pairs(pairs):
+    for pair, alignment in predictor.align_pairs(pairs, threads=threads):
         unknown.note(pair)
-        if found is None:
+        if alignment is None:
             missing = vocabulary.target.unknown(pair.targets[0])
             unspellable.update(missing)
             lines.append(pair.line)
             facts = {"source": pair.source, "target": pair.targets[0], "unknown": missing}
             yield dumps(facts, ensure_ascii=False) if posterior else ""
         elif posterior:
-            yield dumps(found.to_dict(), ensure_ascii=False)
+            yield dumps(alignment.to_dict(), ensure_ascii=False)
         else:
-            yield found.symbol_text() if symbols else found.pharaoh()
+            yield alignment.symbol_text() if symbols else alignment.pharaoh()
     if report := unknown.report():
         note(report)
     if lines:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from hardalign.cli.console import note, note_skipped
+from hardalign.cli.console import cores, note, note_skipped
 from hardalign.cli.options import FileOptions, Model
 from hardalign.errors import HardalignError
 from hardalign.version import __version__
@@ -74,7 +74,7 @@ def analyze(
     questions = evaluation_items(examples)
     note_skipped(file, skipped, "passed over")
     unknown = UnknownSymbols(predictor.description.vocabulary.source)
-    found = Breakdown.of(_items(predictor, questions, unknown, threshold), threshold)
+    found = Breakdown.of(_items(predictor, questions, unknown, threshold, cores()), threshold)
     if report := unknown.report():
         note(report)
     edges = f"edges: {WEIGHTS[find_system(system).alignment]} > {threshold:g}"
@@ -91,25 +91,26 @@ def analyze(
 
 
 def _items(
-    predictor: Predictor, questions: Sequence[Example], unknown: UnknownSymbols, threshold: float
+    predictor: Predictor,
+    questions: Sequence[Example],
+    unknown: UnknownSymbols,
+    threshold: float,
+    threads: int,
 ) -> Iterator[Item]:
-    from hardalign.alignment import Alignment
+    from hardalign.alignment import cross, edges
     from hardalign.analysis import Item
+    from hardalign.decoding import Search
 
     spell = predictor.description.format.join_target
-    for question, found in zip(questions, predictor.predict(questions, unknown), strict=True):
-        looked = Alignment(
-            question.source,
-            found.symbols,
-            question.tags,
-            found.weights.double().numpy(),
-            "attention",
-        )
+    answers = predictor.answers(questions, Search(), unknown=unknown, exact=False, threads=threads)
+    for question, (prediction,) in zip(questions, answers, strict=True):
+        letters = slice(1 + len(question.tags), -1)  # begin, tags and end are no places in it
+        links = edges(prediction.alpha[: len(prediction.symbols), letters], threshold)
         yield Item(
             source=question.text,
-            prediction=found.text,
+            prediction=prediction.text,
             references=[spell(target) for target in question.targets],
-            correct=found.symbols in question.targets,
-            monotonic=looked.is_monotonic(threshold),
-            edges=looked.edges(threshold),
+            correct=prediction.symbols in question.targets,
+            monotonic=not cross(links),
+            edges=links,
         )

@@ -1,19 +1,25 @@
-"""Where the runs of a grid run: the options that `reproduce` and `tune` share."""
+"""Where the runs of a grid run, and how they are watched: what `reproduce` and `tune` share."""
 
 from __future__ import annotations
 
 import os
+import signal
+import sys
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
+from hardalign.cli.console import note
 from hardalign.cli.options import Number
 from hardalign.errors import HardalignError
 
 if TYPE_CHECKING:
+    from hardalign.cli.runs_table import RunsTable
     from hardalign.experiments.engine import Engine
 
 
@@ -36,29 +42,45 @@ class EngineOptions:
 
     def open(self, folder: Path) -> Engine:
         """Start the engine for the runs of a grid's folder."""
-        from hardalign.experiments.process import Circumstances
+        from hardalign.experiments.local import Circumstances, Local
 
-        command, data_dir = uuid.uuid4().hex, self.data_dir and self.data_dir.absolute()
         if self.workers is not None and self.workers < 1:
             raise HardalignError(f"--workers must be at least 1, not {self.workers}")
+        circumstances = Circumstances(
+            folder.absolute(),
+            uuid.uuid4().hex,
+            self.data_dir and self.data_dir.absolute(),
+            "cpu" if self.engine == "ray" and not self.gpus_per_run else "auto",
+        )
         if self.engine == "local":
-            from hardalign.experiments.local import Local
-
             if self.address is not None:
                 raise HardalignError("--address goes with --engine ray")
-            return Local(
-                Circumstances(folder.absolute(), command, data_dir), self.workers or _cores()
-            )
+            return Local(circumstances, self.workers or _cores())
         from hardalign.experiments.cluster import Cluster
 
-        device = "auto" if self.gpus_per_run else "cpu"
         return Cluster(
-            Circumstances(folder.absolute(), command, data_dir, device),
+            circumstances,
             address=self.address,
             workers=self.workers,
             cpus=self.cpus_per_run,
             gpus=self.gpus_per_run,
         )
+
+
+@contextmanager
+def watched_runs(folder: Path) -> Iterator[RunsTable]:
+    """Show on standard error how the runs of a folder go, and end with 130 upon Ctrl-C."""
+    from hardalign.cli.runs_table import RunsTable
+    from hardalign.files import make_folder
+
+    make_folder(folder)
+    try:
+        # Ray says on standard output what happens to its machines.
+        with redirect_stdout(sys.stderr), RunsTable(folder) as table:
+            yield table
+    except KeyboardInterrupt:
+        note(f"interrupted; the same command goes on with the runs in {folder}")
+        sys.exit(128 + signal.SIGINT)
 
 
 def _cores() -> int:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import tyro
 
 from hardalign.cli.console import note, note_skipped, watched
 from hardalign.cli.fetching import DataDir, load
-from hardalign.cli.options import FileOptions, Model
+from hardalign.cli.options import FileOptions, Model, Number, OptionalFile, threads_or_cores
 from hardalign.errors import HardalignError
 from hardalign.files import sha256
 from hardalign.version import __version__
@@ -22,18 +22,16 @@ if TYPE_CHECKING:
 
 def evaluate(
     model: Model,
-    file: Annotated[
-        str | None,
-        tyro.conf.Positional,
-        tyro.conf.arg(metavar="FILE", help_behavior_hint=""),
-    ] = None,
+    file: tyro.conf.Positional[OptionalFile] = None,
     *,
+    beam: Number = None,
     json: bool = False,
+    threads: Number = None,
     data_dir: DataDir = None,
     files: FileOptions = FileOptions(),  # noqa: B008 - frozen
     allow_empty: bool = False,
 ) -> None:
-    """Predict the sources of a file greedily and compare with its targets.
+    """Predict the sources of a file and compare with its targets.
 
     $ hardalign evaluate runs/g2p test.tsv
 
@@ -47,13 +45,16 @@ def evaluate(
         model: Folder of a trained model.
         file: File with sources and targets; - is standard input. Without it, the test part of the
             corpus that the model was trained on.
+        beam: Follow so many hypotheses side by side. (default: 1, greedy)
         json: Print one JSON object.
+        threads: How many batches of words to work on at a time. (default: one per core)
         data_dir: Folder with your own copies of corpora. (default: what HARDALIGN_DATA names)
         files: How the file is read, if not as the model was trained.
         allow_empty: Allow empty targets.
     """
     from hardalign.data.example import evaluation_items
     from hardalign.data.vocabulary import UnknownSymbols
+    from hardalign.decoding import Search
     from hardalign.metrics import evaluate as measure
     from hardalign.predictor import load as load_model
 
@@ -66,8 +67,10 @@ def evaluate(
         examples, origin = _read_test_set(predictor, file, files, allow_empty)
     items = evaluation_items(examples)
     unknown = UnknownSymbols(predictor.description.vocabulary.source)
-    found = watched(predictor.predict(items, unknown), "words")
-    metrics = measure([one.symbols for one in found], [item.targets for item in items])
+    search, threads = Search(beam=beam), threads_or_cores(threads)
+    answers = predictor.answers(items, search, unknown=unknown, exact=False, threads=threads)
+    predictions = [best.symbols for best, *_ in watched(answers, "words")]
+    metrics = measure(predictions, [item.targets for item in items])
     if report := unknown.report():
         note(report)
     signature = " | ".join(
@@ -78,7 +81,7 @@ def evaluate(
             "closest reference",
             predictor.description.format.treatment,
             f"model {model} ({predictor.description.model.system})",
-            "greedy",
+            "greedy" if search.width == 1 else f"beam {search.width}",
             f"hardalign {__version__}",
         ]
     )
@@ -97,12 +100,17 @@ def evaluate(
 
 def _corpus_test_set(predictor: Predictor, data_dir: Path | None) -> tuple[list[Example], str]:
     """The test part of the corpus that the model was trained on, and a name for it."""
-    origin = predictor.description.data
-    if "corpus" not in origin:
+    origin = predictor.description.data.corpus
+    if origin is None:
         raise HardalignError("give a file to evaluate on: the model was trained on files too")
-    options = {name: origin[name] for name in ("seed", "stress", "size")}
-    corpus = load(origin["corpus"], data_dir=data_dir, **options)
-    named = f"{origin['corpus']} test"
+    corpus = load(
+        origin.corpus,
+        seed=origin.seed,
+        stress=origin.stress,
+        size=origin.size,
+        data_dir=data_dir,
+    )
+    named = f"{origin.corpus} test"
     # Some corpora are split by line: a figure must say how much of it training has seen.
     seen = {example.key for example in corpus.train} & {example.key for example in corpus.test}
     if seen:
@@ -114,6 +122,7 @@ def _read_test_set(
     predictor: Predictor, file: str, files: FileOptions, allow_empty: bool
 ) -> tuple[list[Example], str]:
     """The examples of a file, and a name for it."""
+    from hardalign.data.lines import file_name
     from hardalign.data.reading import Skipped, read_examples
 
     skipped = Skipped()
@@ -121,6 +130,6 @@ def _read_test_set(
     reading = read_examples(file, layout, "evaluation", allow_empty=allow_empty, skipped=skipped)
     examples = list(reading)
     note_skipped(file, skipped, "passed over")
-    if file == "-":
-        return examples, "standard input"
+    if not Path(file).is_file():  # a pipe cannot be read twice
+        return examples, file_name(file)
     return examples, f"{file} sha256:{sha256(Path(file).read_bytes())[:12]}"

@@ -16,20 +16,21 @@ def export(
     model: Model,
     file: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FILE.onnx")],
 ) -> None:
-    """Write a model as ONNX, to predict without torch: on a phone, in a browser, from C++.
+    """Write a model as ONNX, to predict on a phone, in a browser, from C++.
 
     $ hardalign export runs/g2p g2p.onnx
 
     There are two graphs, each in a file of its own, so that any ONNX runtime can run them.
-    FILE.onnx is the encoder: from source and lengths it makes attention_key, output_key, present, h
-    and c. FILE.step.onnx is one step: from these and the symbol chosen last (previous) it makes
-    log_probs and alpha of the next symbol, next_h and next_c. Sizes of batches and lengths are
-    free. The symbols' numbers and the format are in the metadata of both files, as JSON under the
-    name hardalign. docs/examples/onnx_greedy.py in the repository predicts with them in 30 lines.
+    FILE.onnx is the encoder: it reads source, lengths and tags (how many symbols are tags).
+    FILE.step.onnx is one step: from all that the encoder wrote and the symbol chosen last
+    (previous) it makes log_probs and alpha of the next symbol, and next_h for the h of the next
+    step, next_c for its c and so on. Sizes of batches and lengths are free. The symbols' numbers
+    and the format are in the metadata of both files, as JSON under the name hardalign.
+    docs/examples/onnx_greedy.py in the repository predicts with them in 30 lines.
 
     Args:
-        model: Folder of a trained model, of a system whose decoder is not fed: hard, soft or
-            hard-sampled.
+        model: Folder of a trained model, of a system whose decoder is not fed: hard, soft,
+            hard-sampled, hard-prior, hard-hmm or hard-monotonic.
         file: Where to write the encoder; the step is written beside it. Needs onnx
             (pip install 'hardalign[onnx]').
     """
@@ -40,7 +41,7 @@ def export(
             f"the export needs {error.name}; install it with pip install 'hardalign[onnx]'"
         ) from None
     from hardalign.bundled import model_folder
-    from hardalign.training.storage import load_model
+    from hardalign.folder import load_folder
 
-    export_onnx(*load_model(model_folder(model)), file)
+    export_onnx(*load_folder(model_folder(model)), file)
     note(f"the encoder is {file}, the step {step_file(file)}")

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated
 
 import tyro
 
 from hardalign.bundled import BUNDLED, model_folder
-from hardalign.systems import SYSTEMS, find_system
+from hardalign.cli.options import OptionalModel
+from hardalign.systems import SYSTEMS, find_system, outside_systems
 
 
 def info(
-    model: Annotated[
-        str | None, tyro.conf.Positional, tyro.conf.arg(metavar="MODEL", help_behavior_hint="")
-    ] = None,
+    model: tyro.conf.Positional[OptionalModel] = None,
 ) -> None:
     """Describe a trained model, or list the systems and the models that come with hardalign.
 
@@ -24,30 +22,31 @@ def info(
         model: Folder of a trained model; without it, what there is.
     """
     if model is None:
-        for name, system in SYSTEMS.items():
+        for name, system in (SYSTEMS | outside_systems()).items():
             print(f"{name:<17}{system.paper}  {system.summary}")
         print("\nmodels that come with hardalign:")
         for name, summary in BUNDLED.items():
             print(f"{name:<17}   {summary}")
         return
 
-    from hardalign.training.storage import WEIGHTS, load_model, read_tensors
+    from hardalign.folder import WEIGHTS, read_tensors
+    from hardalign.predictor import load
 
-    folder = model_folder(model)
-    transducer, description = load_model(folder)
-    _, notes = read_tensors(folder / WEIGHTS)
+    predictor = load(model)
+    description = predictor.description
+    _, notes = read_tensors(model_folder(model) / WEIGHTS)
     sizes, vocabulary = description.model, description.vocabulary
     system = find_system(sizes.system)
     paper = "not in the paper" if system.paper == "–" else f"{system.paper} in the paper"
     rows = {
         "system": f"{sizes.system} ({paper}): {system.summary}",
-        "parameters": f"{sum(parameter.numel() for parameter in transducer.parameters()):,}",
+        "parameters": f"{predictor.parameters:,}",
         "sizes": _spelled({k: v for k, v in sizes.to_dict().items() if k != "system"}),
         "source": f"{len(vocabulary.source.letters)} letters: {_some(vocabulary.source.letters)}",
         "tags": f"{len(vocabulary.source.tags)}: {_some(vocabulary.source.tags)}",
         "target": f"{len(vocabulary.target.letters)} letters: {_some(vocabulary.target.letters)}",
         "format": f"{description.format.name}, {description.format.treatment}",
-        "data": _spelled(description.data),
+        "data": _spelled(description.data.to_dict()),
         "training": _spelled(description.training.to_dict()),
         "weights": f"of epoch {notes['epoch']}",
     }

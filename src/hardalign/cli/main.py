@@ -1,72 +1,73 @@
-"""The ``hardalign`` command. Commands import torch only once they run."""
+"""The ``hardalign`` command. Each command's file is imported only when it runs."""
 
 from __future__ import annotations
 
+import importlib
 import io
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Callable
 from types import FrameType
 from typing import Any, NoReturn
 
-import tyro
-
-from hardalign.cli.align import align
-from hardalign.cli.analyze import analyze
-from hardalign.cli.completion import completion
-from hardalign.cli.corpora import corpora
-from hardalign.cli.evaluate import evaluate
-from hardalign.cli.export import export
-from hardalign.cli.info import info
-from hardalign.cli.plot import plot
-from hardalign.cli.predict import predict
-from hardalign.cli.reproduce import reproduce
-from hardalign.cli.score import score
-from hardalign.cli.serve import serve
-from hardalign.cli.train import train
-from hardalign.cli.tune import tune
 from hardalign.errors import HardalignError
 from hardalign.version import __version__
 
-COMMANDS: dict[str, Callable[..., Any]] = {
-    "train": train,
-    "predict": predict,
-    "evaluate": evaluate,
-    "score": score,
-    "align": align,
-    "plot": plot,
-    "analyze": analyze,
-    "info": info,
-    "corpora": corpora,
-    "reproduce": reproduce,
-    "tune": tune,
-    "serve": serve,
-    "export": export,
-    "completion": completion,
-}
+COMMANDS = (
+    "train",
+    "predict",
+    "evaluate",
+    "score",
+    "align",
+    "plot",
+    "analyze",
+    "info",
+    "lexicon",
+    "errors",
+    "compare",
+    "check",
+    "split",
+    "corpora",
+    "reproduce",
+    "tune",
+    "serve",
+    "export",
+    "completion",
+)
+"""The commands; each is a function of that name in a module of that name beside this one."""
+
+ONE_THREAD = ("OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "BLIS_NUM_THREADS")
+"""What keeps NumPy's matrix products on one thread: words are spread over threads, not matrices."""
 
 
 def main() -> None:
-    """Run a command; exit with 2 and one line of explanation where the input is at fault."""
+    """Runs a command; exits with 2 and one line of explanation where the input is at fault."""
+    for name in ONE_THREAD:  # before anything imports NumPy
+        os.environ.setdefault(name, "1")
     signal.signal(signal.SIGTERM, _terminated)
+    warnings.showwarning = _note_warning
     # The locale must not decide whether a script can be printed.
     for stream, errors in ((sys.stdout, "surrogateescape"), (sys.stderr, "backslashreplace")):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors=errors, newline="\n")
     try:
         _dispatch(sys.argv[1:])
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except HardalignError as error:
-        print(f"hardalign: {error}", file=sys.stderr)
-        sys.exit(2)
+        _fail(str(error), 2)
     except KeyboardInterrupt:
-        print("hardalign: interrupted; training goes on with --resume", file=sys.stderr)
-        sys.exit(128 + signal.SIGINT)
+        _fail("interrupted; training goes on with --resume", 128 + signal.SIGINT)
     except BrokenPipeError:
-        # The reader has had enough, as `head` does; Python would complain once more at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(128 + signal.SIGPIPE)
+        # The reader has had enough, as `head` does.
+        _silence_stdout()
+        sys.exit(128 + 13)  # SIGPIPE, which not every system has
+    except OSError as error:
+        # What commands open themselves has its own message: this is a full disk or a closed stream.
+        _silence_stdout()
+        _fail(f"cannot write the output: {error.strerror or error}", 2)
 
 
 def _dispatch(arguments: list[str]) -> None:
@@ -76,15 +77,22 @@ def _dispatch(arguments: list[str]) -> None:
     elif name == "--version":
         print(f"hardalign {__version__}")
     elif name in COMMANDS:
-        config = (tyro.conf.FlagCreatePairsOff, tyro.conf.OmitArgPrefixes)
-        tyro.cli(COMMANDS[name], prog=f"hardalign {name}", args=rest, config=config)
+        from hardalign.cli.parsing import run
+
+        run(command(name), f"hardalign {name}", rest)
     else:
         known = ", ".join(COMMANDS)
         raise HardalignError(f"no command is called {name!r}; there are {known}")
 
 
+def command(name: str) -> Callable[..., Any]:
+    """Returns the function of a command."""
+    function: Callable[..., Any] = getattr(importlib.import_module(f"hardalign.cli.{name}"), name)
+    return function
+
+
 def _help() -> str:
-    """The commands, each with the first line of its own help."""
+    """Returns the commands, each with the first line of its own help."""
     lines = [
         "usage: hardalign COMMAND ...",
         "",
@@ -92,10 +100,28 @@ def _help() -> str:
         "into another script, lemmas into inflected forms.",
         "",
     ]
-    for name, command in COMMANDS.items():
-        summary = (command.__doc__ or "").partition("\n")[0]
+    for name in COMMANDS:
+        summary = (command(name).__doc__ or "").partition("\n")[0]
         lines.append(f"  {name:<12}{summary}")
     return "\n".join([*lines, "", "hardalign COMMAND --help explains a command, with examples."])
+
+
+def _fail(message: str, status: int) -> NoReturn:
+    print(f"hardalign: {message}", file=sys.stderr)
+    sys.exit(status)
+
+
+def _silence_stdout() -> None:
+    """Keeps Python from complaining once more at exit of what cannot be written."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError, AttributeError):
+        sys.stdout = None
+
+
+def _note_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    """Says on one line what a Python program would be warned of."""
+    print(f"hardalign: {message}", file=sys.stderr)
 
 
 def _terminated(_signal: int, _frame: FrameType | None) -> NoReturn:

@@ -3,17 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import Annotated, Literal, Optional
 
 import tyro
 
+from hardalign.cli.console import cores
 from hardalign.data.formats import FORMATS, Format
+from hardalign.errors import HardalignError
 
 FormatName = Literal["pairs", "lexicon", "spaced", "sigmorphon", "news"]
 
-Text = Annotated[str | None, tyro.conf.arg(metavar="TEXT", help_behavior_hint="")]
-Number = Annotated[int | None, tyro.conf.arg(metavar="N", help_behavior_hint="")]
+# Optional[X], not X | None: tyro imports typeguard, a tenth of a second, to look at the latter.
+Text = Annotated[Optional[str], tyro.conf.arg(metavar="TEXT", help_behavior_hint="")]
+Number = Annotated[Optional[int], tyro.conf.arg(metavar="N", help_behavior_hint="")]
+Count = Annotated[Optional[int], tyro.conf.arg(metavar="K", help_behavior_hint="")]
+Share = Annotated[Optional[float], tyro.conf.arg(metavar="P", help_behavior_hint="")]
+OutputFile = Annotated[Optional[Path], tyro.conf.arg(metavar="FILE", help_behavior_hint="")]
+OptionalModel = Annotated[Optional[str], tyro.conf.arg(metavar="MODEL", help_behavior_hint="")]
+OptionalFile = Annotated[Optional[str], tyro.conf.arg(metavar="FILE", help_behavior_hint="")]
 Model = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="MODEL")]
+
+
+def threads_or_cores(threads: int | None) -> int:
+    """Returns how many threads to use: as many as there are cores, if nothing is said."""
+    if threads is not None and threads < 1:
+        raise HardalignError(f"--threads must be at least 1, not {threads}")
+    return threads or cores()
 
 
 @dataclass(frozen=True)
@@ -21,7 +37,7 @@ class FileOptions:
     """How files are read. What is not given is as the format (or the model) has it."""
 
     format: Annotated[
-        FormatName | None,
+        Optional[FormatName],
         tyro.conf.arg(metavar=f"{{{','.join(FORMATS)}}}", help_behavior_hint=""),
     ] = None
     """pairs: source TAB target, each character a symbol; lexicon: word TAB P H O N E S;
@@ -37,12 +53,12 @@ class FileOptions:
     tag_separator: Text = None
     """What separates tags. (default: ;)"""
     normalization: Annotated[
-        Literal["NFC", "NFD", "NFKC", "NFKD", "none"] | None,
+        Optional[Literal["NFC", "NFD", "NFKC", "NFKD", "none"]],
         tyro.conf.arg(metavar="{NFC,NFD,NFKC,NFKD,none}", help_behavior_hint=""),
     ] = None
     """Unicode normal form that text is brought to before it is cut. (default: NFC)"""
     source_case: Annotated[
-        Literal["keep", "lower"] | None,
+        Optional[Literal["keep", "lower"]],
         tyro.conf.arg(metavar="{keep,lower}", help_behavior_hint=""),
     ] = None
     """lower: capitals of a source are read as small letters. (default: keep)"""

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from hardalign.cli.console import note
-from hardalign.cli.options import Model
+from hardalign.cli.options import Model, OptionalModel, OutputFile
 
 if TYPE_CHECKING:
     from hardalign.alignment import Alignment
@@ -22,8 +19,8 @@ def plot(
         str | None, tyro.conf.Positional, tyro.conf.arg(metavar="TARGET", help_behavior_hint="")
     ] = None,
     *,
-    beside: Annotated[str | None, tyro.conf.arg(metavar="MODEL", help_behavior_hint="")] = None,
-    output: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None,
+    beside: OptionalModel = None,
+    output: OutputFile = None,
 ) -> None:
     """Draw the alignment of a pair.
 
@@ -52,11 +49,7 @@ def plot(
             print(alignment)
         return
     (first, _), *others = drawn
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        first.plot(output, beside=others[0][0] if others else None)
-    for warning in caught:
-        note(str(warning.message))
+    first.plot(output, beside=others[0][0] if others else None)
 
 
 def _alignment(folder: str, source: str, target: str | None) -> tuple[Alignment, str]:

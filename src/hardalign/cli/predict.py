@@ -6,7 +6,6 @@ import contextlib
 import io
 import sys
 from collections.abc import Iterator
-from itertools import tee, zip_longest
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
@@ -14,12 +13,19 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import tyro
 
 from hardalign.cli.console import note, note_score_kind, note_skipped, watched
-from hardalign.cli.options import FileOptions, Model, Number
+from hardalign.cli.options import (
+    Count,
+    FileOptions,
+    Model,
+    Number,
+    OutputFile,
+    Share,
+    threads_or_cores,
+)
 from hardalign.cli.remarks import Remarks
 from hardalign.files import whole_file
 
 if TYPE_CHECKING:
-    from hardalign.alignment import Alignment
     from hardalign.prediction import Prediction
 
 
@@ -28,14 +34,15 @@ def predict(
     file: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")] = "-",
     *,
     beam: Number = None,
-    nbest: Annotated[int | None, tyro.conf.arg(metavar="K", help_behavior_hint="")] = None,
-    mass: Annotated[float | None, tyro.conf.arg(metavar="P", help_behavior_hint="")] = None,
-    sample: Annotated[int | None, tyro.conf.arg(metavar="K", help_behavior_hint="")] = None,
+    nbest: Count = None,
+    mass: Share = None,
+    sample: Count = None,
     seed: Annotated[int, tyro.conf.arg(metavar="N")] = 0,
     scores: bool = False,
     alignments: bool = False,
     jsonl: bool = False,
-    output: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None,
+    output: OutputFile = None,
+    threads: Number = None,
     files: FileOptions = FileOptions(),  # noqa: B008 - frozen
 ) -> None:
     """Predict a target for each source, one line per input line, in order.
@@ -72,6 +79,7 @@ def predict(
         jsonl: Print one JSON object per input line: source and predictions, each with text,
             symbols, log_prob and finished (false if it was cut off).
         output: Write to this file, whole or not at all, instead of standard output.
+        threads: How many batches of words to work on at a time. (default: one per core)
         files: How the file is read, if not as the model was trained.
     """
     from hardalign.data.reading import Skipped, read_examples
@@ -79,65 +87,63 @@ def predict(
     from hardalign.decoding import Search
     from hardalign.predictor import load
 
-    search = Search(beam, nbest, mass, sample, seed, rescore=scores or jsonl)
+    search = Search(beam, nbest, mass, sample, seed)
     predictor = load(model)
     unknown = UnknownSymbols(predictor.description.vocabulary.source)
     skipped = Skipped()
     layout = files.resolve(predictor.description.format)
-    examples, asked = tee(read_examples(file, layout, "prediction", skipped=skipped))
+    examples = read_examples(file, layout, "prediction", skipped=skipped)
     remarks = Remarks(nbest or 1, mass)
+    answers = predictor.answers(
+        examples,
+        search,
+        unknown=unknown,
+        alignments=alignments,
+        exact=scores or jsonl,
+        threads=threads_or_cores(threads),
+    )
     with _lines_to(output) as lines:
-        answered = zip(asked, predictor.answers(examples, search, unknown), strict=True)
-        complete = (
-            predictor.align_answers(answered)
-            if alignments
-            else ((found, None) for _, found in answered)
-        )
-        for found, aligned in watched(complete, "words"):
-            remarks.see(found)
+        for predictions in watched(answers, "words", printed=output is None):
+            remarks.see(predictions)
             if jsonl:
-                lines.write(dumps(_object(found, aligned, mass), ensure_ascii=False) + "\n")
+                lines.write(dumps(_object(predictions, mass), ensure_ascii=False) + "\n")
             else:
-                lines.writelines(_rows(found, aligned, scores, mass))
+                lines.writelines(_rows(predictions, scores, mass, alignments))
     note_skipped(file, skipped, "answered with an empty prediction")
     if report := unknown.report():
         note(report)
     if scores or jsonl:
-        note_score_kind(predictor.score_kind)
+        note_score_kind(predictor.system.score)
     remarks.report()
 
 
 def _rows(
-    found: list[Prediction], aligned: list[Alignment] | None, scores: bool, mass: float | None
+    predictions: list[Prediction], scores: bool, mass: float | None, alignments: bool
 ) -> Iterator[str]:
-    """A line for each prediction."""
-    from hardalign.decoding.answers import covered
+    """Yields a line for each prediction."""
+    from hardalign.decoding import covered
 
-    for prediction, so_far, alignment in zip_longest(found, covered(found), aligned or ()):
+    for prediction, so_far in zip(predictions, covered(predictions), strict=True):
         columns = [prediction.source, prediction.text]
         if scores:
             columns.append(f"{prediction.log_prob:.6f}")
         if mass is not None:
             columns.append(f"{so_far:.6f}")
-        if aligned is not None:
-            columns.append(alignment.pharaoh() if alignment else "")
+        if alignments:
+            columns.append(prediction.alignment.pharaoh() if prediction.alignment else "")
         yield "\t".join(columns) + "\n"
 
 
-def _object(
-    found: list[Prediction], aligned: list[Alignment] | None, mass: float | None
-) -> dict[str, Any]:
-    """All predictions for one source."""
-    from hardalign.decoding.answers import covered
+def _object(predictions: list[Prediction], mass: float | None) -> dict[str, Any]:
+    """Returns all predictions for one source."""
+    from hardalign.decoding import covered
 
-    source = found[0].source
+    source = predictions[0].source
     # A blank line has no source, and its empty prediction is not the model's.
-    entries = [prediction.to_dict() for prediction in found if source]
-    for entry, alignment in zip(entries, aligned or (), strict=False):
-        entry["alignment"] = alignment.to_dict()
+    entries = [prediction.to_dict() for prediction in predictions if source]
     content: dict[str, Any] = {"source": source, "predictions": entries}
     if mass is not None:
-        content["mass"] = covered(found)[-1]
+        content["mass"] = covered(predictions)[-1]
     return content
 
 

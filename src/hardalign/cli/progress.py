@@ -8,25 +8,29 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from hardalign.cli.console import console
+from hardalign.cli.console import console, note
 from hardalign.training.checkpoint import Progress as Standing
-from hardalign.training.loop import Job
+from hardalign.training.job import Job
 
 HEADER = "epoch     loss  dev log p  dev acc  distance  learning rate  words/s  seconds"
 
 
 class TrainingProgress:
-    """A ``Reporter`` for people. The bar shows on a terminal only, the lines always.
+    """A ``Reporter`` for people. The bar shows on a terminal only, the lines always."""
 
-    Nothing is opened before ``begin``, so that it can travel to the process that reports.
-    """
-
+    progress: Standing
+    """How far training has come, once it has begun."""
     _console: Console
     _bar: Progress
     _task: TaskID
 
-    def begin(self, standing: Standing, job: Job) -> None:
+    def note(self, text: str) -> None:
+        """Pass on what the user should know."""
+        note(text)
+
+    def begin(self, progress: Standing, job: Job) -> None:
         """Show what an interrupted run has done already."""
+        self.progress = progress
         self._console = console()
         self._epochs = job.description.training.epochs
         self._bar = Progress(
@@ -39,10 +43,10 @@ class TrainingProgress:
             transient=True,
             disable=not self._console.is_terminal,
         )
-        self._task = self._bar.add_task("", epoch=standing.epoch + 1, speed=0.0, left="")
+        self._task = self._bar.add_task("", epoch=progress.epoch + 1, speed=0.0, left="")
         self._bar.start()
         self._console.print(HEADER)
-        for row in standing.history:
+        for row in progress.history:
             self._console.print(_line(row), soft_wrap=True)
         self._started = time.perf_counter()
 

@@ -21,15 +21,15 @@ class Remarks:
         self._short: list[int] = []
         self._uncovered: list[int] = []
 
-    def see(self, found: list[Prediction]) -> None:
+    def see(self, predictions: list[Prediction]) -> None:
         """Look at the answers to the next item."""
-        from hardalign.decoding.answers import covered
+        from hardalign.decoding import covered
 
         self._items += 1
-        self._cut_off += [self._items for prediction in found if not prediction.finished]
-        if len(found) < self._nbest and found[0].source:
+        self._cut_off += [self._items for prediction in predictions if not prediction.finished]
+        if len(predictions) < self._nbest and predictions[0].source:
             self._short.append(self._items)
-        if self._mass is not None and covered(found)[-1] < self._mass:
+        if self._mass is not None and covered(predictions)[-1] < self._mass:
             self._uncovered.append(self._items)
 
     def report(self) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-from contextlib import redirect_stdout
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 from hardalign.cli.console import note
-from hardalign.cli.engines import EngineOptions
+from hardalign.cli.engines import EngineOptions, watched_runs
 from hardalign.errors import HardalignError
 
 if TYPE_CHECKING:
     from hardalign.experiments.engine import State
-    from hardalign.experiments.runs import Run
+    from hardalign.runs import Run
 
 
 def reproduce(
@@ -38,14 +36,15 @@ def reproduce(
 
     Each run has a folder in DIR, named after its settings. The same command once more goes on where
     it was interrupted, tries again what failed, and repeats nothing that is complete; a changed
-    plan runs what is new in it. The exit status is 1 if some runs are not complete.
+    plan runs what is new in it. At the end the accuracy of each system is printed. The exit status
+    is 1 if some runs are not complete.
 
     Args:
         plan: g2p, transliteration, inflection, paper (all 896 runs), subset (25 of them) or smoke;
-            or a TOML file with systems, sizes, corpora, seeds and overrides.
+            or a TOML file with systems, corpora (or files of your own), sizes, seeds and overrides.
         out: Folder for the runs.
         report: Make the tables of the runs in this folder.
-        dry_run: Only list the runs, and about how long they will take.
+        dry_run: Only list the runs, and how long those at most take that are like some in DIR.
         where: Where to run.
     """
     if report is not None:
@@ -59,69 +58,65 @@ def reproduce(
     if plan is None or out is None:
         raise HardalignError("give a plan and --out DIR; see hardalign reproduce --help")
 
-    from hardalign.cli.runs_table import RunsTable
     from hardalign.experiments.engine import run_all
     from hardalign.experiments.plan import load_plan
-    from hardalign.files import make_folder
 
     runs = load_plan(plan)
     if dry_run:
         _list(runs, out)
         return
-    make_folder(out)
-    try:
-        # Ray says on standard output what happens to its machines.
-        with redirect_stdout(sys.stderr), RunsTable(out) as table:
-            states = run_all(runs, out, where.open(out), table)
-    except KeyboardInterrupt:
-        note(f"interrupted; the same command goes on with the runs in {out}")
-        sys.exit(128 + signal.SIGINT)
+    with watched_runs(out) as table:
+        states = run_all(runs, out, where.open(out), table)
     sys.exit(_conclude(states, out))
 
 
 def _list(runs: list[Run], out: Path) -> None:
-    """Print each run with the time it still needs."""
-    from hardalign.experiments.estimate import SPEEDS, Estimate
-    from hardalign.experiments.runs import RESULT
+    """Print each run with the time it still needs, where that was measured."""
+    from hardalign.experiments.estimate import Estimate
+    from hardalign.runs import RESULT
 
     estimate = Estimate(out)
-    total, guessed = 0.0, False
+    total, unknown = 0.0, 0
     for run in runs:
+        seconds = None
         if (out / run.name / RESULT).exists():
-            print(f"{run.name}\tcomplete")
-            continue
-        seconds = estimate.seconds(run)
-        total += seconds
-        guessed = guessed or not estimate.measured(run)
-        print(f"{run.name}\t{timedelta(seconds=round(seconds))}")
-    print(f"{len(runs)} runs\t{timedelta(seconds=round(total))} of one core")
-    if guessed:
-        speeds = ", ".join(f"{speed:.0f} ({size})" for size, speed in SPEEDS.items())
-        note(
-            f"where {out} has no run of a system and size, its words per second are taken as "
-            f"{speeds}"
-        )
+            time = "complete"
+        elif (seconds := estimate.seconds(run)) is None:
+            time, unknown = "unknown", unknown + 1
+        else:
+            time = f"at most {timedelta(seconds=round(seconds))}"
+        total += seconds or 0
+        print(f"{run.name}\t{time}")
+    known = f"at most {timedelta(seconds=round(total))} of one core"
+    print(f"{len(runs)} runs\t{known}" + (f", and {unknown} of unknown length" if unknown else ""))
 
 
 def _conclude(states: dict[Run, State], out: Path) -> int:
-    """Say how it went, failures last.
+    """Print the figures of the runs and say how it went, failures last.
 
     Returns:
         The exit status: 0 if all runs are complete, or else 1.
     """
-    from hardalign.experiments.runs import LOG, read_failures
+    from hardalign.report.cells import collect
+    from hardalign.report.tables import summary_table
+    from hardalign.runs import LOG, read_failures, read_result
 
+    done = [run for run, state in states.items() if state == "done"]
+    if done:
+        print(summary_table(collect(read_result(out / run.name) for run in done)).text(), end="")
     errors = {failure.run: failure for failure in read_failures(out)}
-    counts = {state: list(states.values()).count(state) for state in ("done", "failed", "busy")}
     for run, state in states.items():
         if state == "busy":
             note(f"{run.name}: another command is at it")
         elif state == "failed":
-            note(
-                f"{run.name}: {errors[run].error} (attempt {errors[run].attempt}; "
-                f"{out / run.name / LOG})"
-            )
-    note(f"{counts['done']} of {len(states)} runs are complete in {out}")
-    if counts["failed"]:
-        note(f"{counts['failed']} failed; the same command tries them again")
-    return 0 if counts["done"] == len(states) else 1
+            failure = errors[run]
+            log = out / run.name / LOG
+            note(f"{run.name}: {failure.error} (attempt {failure.attempt}; {log})")
+    note(f"{len(done)} of {len(states)} runs are complete in {out}")
+    if failed := list(states.values()).count("failed"):
+        note(f"{failed} failed; the same command tries them again")
+    if done:
+        note(
+            f"hardalign reproduce --report {out} compares the systems and makes tables and figures"
+        )
+    return 0 if len(done) == len(states) else 1

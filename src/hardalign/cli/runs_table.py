@@ -12,8 +12,7 @@ from rich.table import Table
 
 from hardalign.cli.console import console, note
 from hardalign.experiments.engine import State
-from hardalign.experiments.estimate import epochs_of
-from hardalign.experiments.runs import Run
+from hardalign.runs import Run, epochs_of
 
 _ORDER: tuple[State, ...] = ("running", "failed", "busy", "waiting", "done", "stopped")
 """What is most worth seeing comes first: a terminal may not have room for all runs."""

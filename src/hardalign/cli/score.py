@@ -10,7 +10,7 @@ from typing import Annotated
 import tyro
 
 from hardalign.cli.console import note, note_score_kind, note_skipped
-from hardalign.cli.options import FileOptions, Model
+from hardalign.cli.options import FileOptions, Model, Number, threads_or_cores
 
 
 def score(
@@ -18,6 +18,7 @@ def score(
     file: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")] = "-",
     *,
     per_symbol: bool = False,
+    threads: Number = None,
     files: FileOptions = FileOptions(),  # noqa: B008 - frozen
     allow_empty: bool = False,
 ) -> None:
@@ -38,6 +39,7 @@ def score(
         file: File with sources and targets; - is standard input.
         per_symbol: Add a column: the log-probabilities of the target's symbols and of its end,
             separated by blanks, whose sum is the score.
+        threads: How many batches of pairs to work on at a time. (default: one per core)
         files: How the file is read, if not as the model was trained.
         allow_empty: Allow empty targets.
     """
@@ -53,8 +55,9 @@ def score(
     examples = read_examples(file, layout, "evaluation", allow_empty=allow_empty, skipped=skipped)
     unknown, unspelled = UnknownSymbols(vocabulary.source), Counter[str]()
     impossible = 0
-    pairs, asked = tee(training_pairs(examples))
-    for pair, log_probs in zip(pairs, predictor.symbol_log_probs(asked), strict=True):
+    pairs, again = tee(training_pairs(examples))
+    scores = predictor.score(again, threads=threads_or_cores(threads))
+    for pair, log_probs in zip(pairs, scores, strict=True):
         columns = [pair.text, layout.join_target(pair.targets[0]), f"{math.fsum(log_probs):.6f}"]
         if per_symbol:
             columns.append(" ".join(f"{value:.6f}" for value in log_probs))
@@ -73,4 +76,4 @@ def score(
             f"{impossible} targets have log p = -inf, because they have symbols that were never "
             f"seen in training: {named}{more}"
         )
-    note_score_kind(predictor.score_kind)
+    note_score_kind(predictor.system.score)

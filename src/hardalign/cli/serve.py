@@ -7,16 +7,15 @@ from typing import Annotated
 import tyro
 
 from hardalign.cli.console import note
-from hardalign.cli.options import Model
 from hardalign.errors import HardalignError
 
 
 def serve(
-    model: Model,
+    model: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[NAME=]MODEL")],
     others: Annotated[
         tuple[str, ...],
         tyro.conf.Positional,
-        tyro.conf.arg(metavar="[MODEL ...]", help_behavior_hint=""),
+        tyro.conf.arg(metavar="[[NAME=]MODEL ...]", help_behavior_hint=""),
     ] = (),
     *,
     host: Annotated[str, tyro.conf.arg(metavar="HOST")] = "127.0.0.1",
@@ -24,38 +23,34 @@ def serve(
 ) -> None:
     """Serve a page where models can be tried and compared, and a JSON API.
 
-    $ hardalign serve runs/g2p
+    $ hardalign serve en-g2p
 
-    $ hardalign serve runs/hard runs/soft --port 9000
+    $ hardalign serve en-g2p ko=runs/ko --port 9000
 
     $ curl localhost:8000/predict -H 'Content-Type: application/json' -d '{"words": ["action"]}'
 
     The page shows predictions as you type, other candidates with their probabilities, and where
-    each symbol came from. /openapi.json describes the API. Interrupt it (Ctrl-C) to end it.
+    each symbol came from. /docs describes the API. Interrupt it (Ctrl-C) to end it.
 
     Args:
-        model: Folder of a trained model.
+        model: Folder of a trained model, or the name of a bundled one. NAME is what the page and
+            the API call it, by default the last part of the folder's path.
         others: More of them, to switch between and to compare.
         host: The address to listen on. Whoever can reach it can use the models: 0.0.0.0 lets the
             whole network in.
         port: The port to listen on; 0 is any free one.
     """
     try:
+        from hardalign.serve.app import create_app
+        from hardalign.serve.collection import load_models
+        from hardalign.serve.limits import Limits
         from hardalign.serve.server import address_of, listen, make_server, run
     except ModuleNotFoundError as error:
         raise HardalignError(
             f"the page needs {error.name}; install it with pip install 'hardalign[serve]'"
         ) from None
-    import torch
-
-    from hardalign.serve.app import create_app
-    from hardalign.serve.collection import load_models
-    from hardalign.serve.limits import Limits
-
-    # The steps of a search are too small to be shared out; other cores have requests to read.
-    torch.set_num_threads(1)
     limits = Limits()
-    models = load_models((model, *others))
+    loaded = load_models((model, *others))
     listening = listen(host, port)
-    note(f"serving {', '.join(models)} at {address_of(listening)} (Ctrl-C ends it)")
-    run(make_server(create_app(models, limits, host), limits.seconds), listening)
+    note(f"serving {', '.join(loaded)} at {address_of(listening)} (Ctrl-C ends it)")
+    run(make_server(create_app(loaded, limits, host), limits.seconds), listening)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
 import tyro
 
 from hardalign.cli.console import note
-from hardalign.cli.fetching import DataDir
+from hardalign.cli.fetching import DataDir, load
 from hardalign.cli.options import FileOptions, Number, Text
-from hardalign.config import CLIPS, SIZES, TrainingConfig
-from hardalign.systems import SYSTEMS, find_system
+from hardalign.data.formats import FORMATS
+from hardalign.errors import HardalignError
+from hardalign.systems import DEFAULT_SYSTEM, SYSTEMS, find_system
 
 _SYSTEMS = "\n".join(f"{name}: {system.summary}" for name, system in SYSTEMS.items())
 
@@ -30,7 +30,7 @@ def train(
     allow_empty: bool = False,
     system: Annotated[
         str, tyro.conf.arg(metavar=f"{{{','.join(SYSTEMS)}}}", help=f"What to train.\n{_SYSTEMS}\n")
-    ] = "hard",
+    ] = DEFAULT_SYSTEM,
     size: Literal["small", "large"] = "small",
     seed: int = 0,
     epochs: int = 50,
@@ -40,6 +40,7 @@ def train(
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto",
     devices: int = 1,
     precision: Literal["32-true", "bf16-mixed", "16-mixed", "64-true"] = "32-true",
+    threads: Number = None,
     resume: bool = False,
     overwrite: bool = False,
 ) -> None:
@@ -75,26 +76,51 @@ def train(
         device: What to train on.
         devices: How many of them.
         precision: Of the arithmetic.
+        threads: Processor threads of each process; the last digits of the weights depend on it.
+            (default: 1, or as many as the run had before)
         resume: Go on with the run in DIR after its last complete epoch.
         overwrite: Replace the model in DIR.
     """
+    find_system(system)  # a misspelled name should not wait for torch
     from hardalign.cli.progress import TrainingProgress
-    from hardalign.cli.train_data import read_data
-    from hardalign.training.api import prepare
-    from hardalign.training.loop import Machine
-    from hardalign.training.loop import train as run
+    from hardalign.training.api import train as run
 
-    find_system(system)  # a misspelled name should not wait for the data
-    stress = not strip_stress
-    data = read_data(train, dev, corpus, files, allow_empty, words, stress, seed, data_dir)
-    model = replace(SIZES[size], system=system)
-    clip = CLIPS[size] if clip is None else clip
-    training = TrainingConfig(epochs, batch_size, learning_rate, clip=clip, seed=seed)
-    job = prepare(data, out, model, training, resume=resume, overwrite=overwrite)
-    if job.development.unspellable:
-        note(
-            f"{job.development.unspellable} development targets have symbols never seen in "
-            "training: they count as wrong, and not in the development log-likelihood"
-        )
-    result = run(job, Machine(device, devices, precision), TrainingProgress())
-    note(f"{out}: the weights of epoch {result.best_epoch} of {result.epoch}")
+    if corpus is None:
+        if train is None or dev is None:
+            raise HardalignError(
+                "give a training file and --dev FILE, or --corpus NAME; see hardalign train --help"
+            )
+        if words is not None or strip_stress:
+            raise HardalignError(
+                "--words and --strip-stress go with --corpus; edit your file instead"
+            )
+        if data_dir is not None:
+            raise HardalignError("--data-dir goes with --corpus; name your files with their folder")
+    elif train is not None or dev is not None:
+        raise HardalignError("give either files or --corpus, not both")
+    reporter = TrainingProgress()
+    run(
+        load(corpus, seed=seed, stress=not strip_stress, size=words, data_dir=data_dir)
+        if corpus is not None
+        else train or "",
+        dev,
+        out=out,
+        format=files.resolve(FORMATS["pairs"]),
+        allow_empty=allow_empty,
+        system=system,
+        size=size,
+        seed=seed,
+        epochs=epochs,
+        batch_size=batch_size,
+        learning_rate=learning_rate,
+        clip=clip,
+        device=device,
+        devices=devices,
+        precision=precision,
+        threads=threads,
+        resume=resume,
+        overwrite=overwrite,
+        reporter=reporter,
+    )
+    progress = reporter.progress
+    note(f"{out}: the weights of epoch {progress.best_epoch} of {progress.epoch}")

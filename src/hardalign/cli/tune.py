@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tyro
 
 from hardalign.cli.console import note
-from hardalign.cli.engines import EngineOptions
-from hardalign.cli.options import Number
+from hardalign.cli.engines import EngineOptions, watched_runs
+from hardalign.cli.options import FormatName, Number, Text
 from hardalign.errors import HardalignError
 from hardalign.systems import SYSTEMS
 
 
 def tune(
+    train: Annotated[Text, tyro.conf.Positional, tyro.conf.arg(metavar="TRAIN")] = None,
     *,
-    corpus: Annotated[str, tyro.conf.arg(metavar="NAME")],
     out: Annotated[Path, tyro.conf.arg(metavar="DIR")],
+    dev: Annotated[str | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None,
+    test: Annotated[str | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None,
+    format: FormatName = "pairs",  # noqa: A002 - the name of the flag
+    corpus: Annotated[str | None, tyro.conf.arg(metavar="NAME", help_behavior_hint="")] = None,
     system: Annotated[str, tyro.conf.arg(metavar=f"{{{','.join(SYSTEMS)}}}")] = "soft",
     trials: int = 20,
     method: Literal["halving", "random"] = "halving",
@@ -31,6 +33,8 @@ def tune(
 ) -> None:
     """Search for good hyperparameters in the ranges that the paper searched.
 
+    $ hardalign tune words.tsv --dev dev.tsv --format lexicon --out runs/tune
+
     $ hardalign tune --corpus conll2017/danish --out runs/tune
 
     Settings are drawn at random from the paper's ranges for embeddings, encoder, decoder, their
@@ -40,8 +44,12 @@ def tune(
     more trials, it adds to those that are there.
 
     Args:
-        corpus: What to train on.
+        train: File of training pairs.
         out: Folder for the trials.
+        dev: File of development pairs, of the same format; decides which trial is the best.
+        test: File of test pairs; figures of the trials are on it. (default: the development pairs)
+        format: Of the three files; see hardalign train --help.
+        corpus: Instead of files: a name that hardalign corpora lists.
         system: What to train.
         trials: How many settings to try.
         method: random sees all trials through; halving lets only the better third of them go on
@@ -51,42 +59,37 @@ def tune(
         seed: Decides what is tried; and weights, order and dropout of all trials.
         where: Where to run.
     """
-    from hardalign.cli.runs_table import RunsTable
     from hardalign.experiments.plan import check_corpus
-    from hardalign.experiments.runs import Run
     from hardalign.experiments.settings import settings_of
-    from hardalign.files import make_folder
+    from hardalign.experiments.tune import draw_trials, ranges_of, run_trials, write_plan
+    from hardalign.runs import Files, Run
 
-    try:
-        from hardalign.experiments.tune import Tuning, write_plan
-    except ModuleNotFoundError:
-        raise HardalignError(
-            "tuning needs a package; install it with pip install 'hardalign[tune]'"
-        ) from None
     for name, value in (("trials", trials), ("epochs", epochs)):
         if value < 1:
             raise HardalignError(f"--{name} must be at least 1, not {value}")
-    check_corpus(corpus)
+    files = None
+    if corpus is not None:
+        if train is not None or dev is not None or test is not None:
+            raise HardalignError("give either files or --corpus, not both")
+        check_corpus(corpus)
+    elif train is None or dev is None:
+        raise HardalignError("give a training file and --dev FILE, or --corpus NAME")
+    else:
+        files = Files.of(Path(train), Path(dev), Path(test or dev), format)
     overrides: dict[str, Any] = {"epochs": epochs} | ({} if words is None else {"words": words})
-    base = Run(corpus, system, "large", seed, overrides)
+    base = Run(corpus or "files", system, "large", seed, overrides, files)
     settings_of(base)
-    make_folder(out)
-    tuning = Tuning(base, out, trials=trials, method=method)
-    try:
-        # Ray says on standard output what happens to its machines.
-        with redirect_stdout(sys.stderr), RunsTable(out) as table:
-            found = tuning.run(where.open(out), table)
-    except KeyboardInterrupt:
-        note(f"interrupted; the same command goes on with the trials in {out}")
-        sys.exit(128 + signal.SIGINT)
-    for run, score in sorted(found.values.items(), key=lambda item: -item[1]):
+    runs = draw_trials(base, trials, ranges_of(system))
+    with watched_runs(out) as table:
+        results = run_trials(runs, out, where.open(out), table, method)
+    for run, score in sorted(results.values.items(), key=lambda item: -item[1]):
         tried = (f"{name}={run.overrides[name]}" for name in run.overrides if name not in overrides)
         print(f"{score:.4f}\t{' '.join(tried)}")
-    states = list(found.states.values())
+    states = list(results.states.values())
     counts = {state: states.count(state) for state in ("done", "stopped", "failed", "busy")}
-    best = found.best
+    best = results.best
     if best is not None:
-        comment = f"The best of {len(states)} trials: dev log-likelihood {found.values[best]:.4f}"
+        comment = f"The best of {len(states)} trials: dev log-likelihood {results.values[best]:.4f}"
         write_plan(out / "best.toml", best, comment)
         note(f"{out / 'best.toml'}: a plan of the best")
     note(", ".join(f"{count} {state}" for state, count in counts.items() if count))

@@ -18,6 +18,7 @@ from hardalign.data.formats import FORMATS, Format
 from hardalign.data.lines import read_lines
 from hardalign.data.reading import read_examples
 from hardalign.errors import HardalignError
+from hardalign.origin import CorpusOrigin
 
 CORPORA = {
     "cmudict": "the CMU Pronouncing Dictionary: English words and their phonemes",
@@ -49,6 +50,8 @@ class Corpus:
     test: list[Example]
     format: Format
     description: str
+    origin: CorpusOrigin
+    """What ``load_corpus`` was asked for."""
 
 
 def load_corpus(
@@ -80,20 +83,22 @@ def load_corpus(
     Raises:
         HardalignError: There is no such corpus, it cannot be had, or the size is too small.
     """
+    origin = CorpusOrigin(name, seed, stress, size)
     if name in registry():
         if size is not None or not stress:
             raise HardalignError(f"{name} is used as it is: it has no choice of size and stress")
-        return _registered(registry()[name], data_dir)
+        return _registered(registry()[name], data_dir, origin)
     if name not in CORPORA:
         raise HardalignError(unknown_corpus(name, tuple(CORPORA)))
     if size is not None and size < 3:
         raise HardalignError(f"a corpus needs at least 3 words, one for each part, not {size}")
     if name == "cmudict":
-        return _cmudict(stress, size)
-    return _toy(name, seed, _TOY_WORDS if size is None else size)
+        return _cmudict(origin)
+    return _toy(origin)
 
 
-def _cmudict(stress: bool, size: int | None) -> Corpus:
+def _cmudict(origin: CorpusOrigin) -> Corpus:
+    stress, size = origin.stress, origin.size
     pronunciations: dict[str, list[Symbols]] = {}
     for word, phones in _dictionary_entries():
         kept = tuple(phones if stress else (phone.rstrip("012") for phone in phones))
@@ -108,7 +113,7 @@ def _cmudict(stress: bool, size: int | None) -> Corpus:
         return Example(lexicon.source_symbols(word), targets, text=word)
 
     train, dev, test = ([example(word) for word in part] for part in parts)
-    return Corpus(train, dev, test, lexicon, CORPORA["cmudict"])
+    return Corpus(train, dev, test, lexicon, CORPORA["cmudict"], origin)
 
 
 def _dictionary_entries() -> Iterator[tuple[str, list[str]]]:
@@ -124,16 +129,17 @@ def _dictionary_entries() -> Iterator[tuple[str, list[str]]]:
         yield _VARIANT.sub("", word), phones
 
 
-def _toy(name: str, seed: int, size: int) -> Corpus:
-    task = name.removeprefix("toy:")
+def _toy(origin: CorpusOrigin) -> Corpus:
+    size = _TOY_WORDS if origin.size is None else origin.size
+    task = origin.corpus.removeprefix("toy:")
     train, dev, test = (
         [Example(tuple(word), (tuple(toy_target(task, word)),), text=word) for word in part]
-        for part in _parts(toy_words(seed), _counts(size, dev=1 / 12, test=1 / 12))
+        for part in _parts(toy_words(origin.seed), _counts(size, dev=1 / 12, test=1 / 12))
     )
-    return Corpus(train, dev, test, FORMATS["pairs"], CORPORA[name])
+    return Corpus(train, dev, test, FORMATS["pairs"], CORPORA[origin.corpus], origin)
 
 
-def _registered(corpus: RegisteredCorpus, data_dir: Path | None) -> Corpus:
+def _registered(corpus: RegisteredCorpus, data_dir: Path | None, origin: CorpusOrigin) -> Corpus:
     files = corpus_files(corpus, data_dir)
     layout = corpus.collection.format
 
@@ -146,7 +152,7 @@ def _registered(corpus: RegisteredCorpus, data_dir: Path | None) -> Corpus:
     else:
         dev = [example for example in train if _is_held_out(example)]
         train = [example for example in train if not _is_held_out(example)]
-    return Corpus(train, dev, test, layout, corpus.description)
+    return Corpus(train, dev, test, layout, corpus.description, origin)
 
 
 def _is_held_out(example: Example) -> bool:

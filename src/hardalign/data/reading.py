@@ -87,6 +87,7 @@ def examples_of(
     format: Format,  # noqa: A002 - as above
     *,
     name: str = "rows",
+    allow_empty: bool = False,
 ) -> Iterator[Example]:
     """Gives the examples of rows in memory: one string for each column of the format.
 
@@ -97,11 +98,12 @@ def examples_of(
         rows: Each as a line of a file would have it, cut at its TABs.
         format: What the columns are.
         name: What messages call the rows.
+        allow_empty: Whether targets may be empty.
 
     Raises:
         InputError: A row is not as the format says; they are counted from 1.
     """
-    fields = Fields(name, format, "training", allow_empty=False)
+    fields = Fields(name, format, "training", allow_empty)
     for number, row in enumerate(rows, start=1):
         yield _example(row, number, {len(format.columns): format.columns}, fields)
 

@@ -91,20 +91,23 @@ class Vocabulary:
     @classmethod
     def from_dict(cls, values: Any) -> Vocabulary:
         """Takes back what ``to_dict`` gave, or raises a ``HardalignError`` if it is damaged."""
-        match values:
-            case {
-                "source": {"letters": list(letters), "tags": list(tags)},
-                "target": {"letters": list(targets)},
-            }:
-                return cls(Alphabet(_symbols(letters), _symbols(tags)), Alphabet(_symbols(targets)))
-        raise HardalignError("not a vocabulary: it needs letters and tags of both sides")
+        try:
+            letters, tags = values["source"]["letters"], values["source"]["tags"]
+            target = values["target"]["letters"]
+        except (KeyError, TypeError) as error:
+            raise HardalignError(f"not a vocabulary: {error!r} is missing or malformed") from error
+        return cls(Alphabet(_symbols(letters), _symbols(tags)), Alphabet(_symbols(target)))
 
 
-def _symbols(content: list[Any]) -> Symbols:
-    """Checks the symbols of a file: distinct strings, so that each has its own number."""
-    if any(type(symbol) is not str for symbol in content) or len(set(content)) < len(content):
-        raise HardalignError("not a vocabulary: its symbols must be distinct strings")
-    return tuple(content)
+def _symbols(values: object) -> Symbols:
+    """Checks the symbols of a file: distinct strings that can be written."""
+    if type(values) is not list or not all(type(value) is str and value for value in values):
+        raise HardalignError(f"not a vocabulary: not a list of symbols: {values!r:.100}")
+    if len(set(values)) < len(values):
+        raise HardalignError("not a vocabulary: a symbol is there twice")
+    if any("\ud800" <= character <= "\udfff" for character in "".join(values)):
+        raise HardalignError("not a vocabulary: a symbol has half a character")
+    return tuple(values)
 
 
 class UnknownSymbols:

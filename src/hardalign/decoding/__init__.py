@@ -1,20 +1,32 @@
-"""From a model to strings, through ``begin`` and ``step`` alone."""
+"""From a runtime to strings: greedy search, beams, probability mass and samples, in batches."""
 
 from __future__ import annotations
 
-from hardalign.decoding.beam import beam_search
+from hardalign.decoding.answers import (
+    align,
+    answer,
+    log_likelihoods,
+    predictions,
+    sample_alignments,
+    symbol_scores,
+)
+from hardalign.decoding.batch import Aligned, Answer, covered
 from hardalign.decoding.history import LENGTH_LIMIT, Hypothesis
 from hardalign.decoding.settings import DEFAULT_BEAM, MASS_BEAM_LIMIT, Search
-from hardalign.decoding.walk import greedy, noise, sample
 
 __all__ = [
     "DEFAULT_BEAM",
     "LENGTH_LIMIT",
     "MASS_BEAM_LIMIT",
+    "Aligned",
+    "Answer",
     "Hypothesis",
     "Search",
-    "beam_search",
-    "greedy",
-    "noise",
-    "sample",
+    "align",
+    "answer",
+    "covered",
+    "log_likelihoods",
+    "predictions",
+    "sample_alignments",
+    "symbol_scores",
 ]

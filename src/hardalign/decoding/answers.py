@@ -1,123 +1,140 @@
-"""What a search finds for many words: best strings, enough strings, or samples, with scores."""
+"""Answers to streams of words and pairs, in batches, in constant memory and in order."""
 
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import accumulate
-from typing import Protocol
+from typing import TypeVar
 
 from hardalign.data.encoding import Encoded
-from hardalign.data.vocabulary import END
-from hardalign.decoding import MASS_BEAM_LIMIT, Hypothesis, Search, beam_search, noise, sample
-from hardalign.decoding.batches import device_of, in_batches, log_likelihoods, predictions
-from hardalign.networks.batch import collate
-from hardalign.networks.transducer import Transducer
+from hardalign.data.vocabulary import END, UNKNOWN
+from hardalign.decoding.batch import Aligned, Answer, AnyRuntime, Batch
+from hardalign.decoding.history import Hypothesis
+from hardalign.decoding.settings import Search
+from hardalign.decoding.stream import in_batches
+from hardalign.runtime.numbers import Floats
 
-MASS_BEAM = 8
-"""Width of the first beam of a search for probability mass."""
+Result = TypeVar("Result")
+
+WINDOW = 8192
+"""Answers held at a time, so that words of similar length can share a batch."""
+BATCH_SYMBOLS = 4096
+"""Source symbols in a batch, padding included; a beam counts each as often as it is wide."""
+BATCH_CELLS = 1 << 22
+"""Source symbols of a batch times target symbols of the alphabet: large ones make small batches."""
 
 
-def answers(
-    model: Transducer, sources: Sequence[Encoded], search: Search, first: int = 0
-) -> list[list[Hypothesis]]:
-    """What a search finds for each source: best first, or samples in the order drawn.
+def answer(
+    runtime: AnyRuntime,
+    sources: Iterable[Encoded],
+    search: Search,
+    *,
+    exact: bool = True,
+    alignments: bool = False,
+    threads: int = 1,
+) -> Iterator[list[Answer]]:
+    """Yields the strings that a search finds for each word: best first, or samples as drawn.
 
     Args:
-        model: The model.
-        sources: Words to transduce.
+        runtime: The model.
+        sources: Words, as many as there are.
         search: What to look for.
-        first: The place of the first word in its file, which the words' samples depend on.
+        exact: Whether log-probabilities must be exact; else the search's own sums will do.
+        alignments: Whether to align each string with its word.
+        threads: How many batches to work on at a time.
     """
-    if search.mass is not None:
-        return _covering(model, sources, search.mass)
-    if search.samples is not None:
-        found = _samples(model, sources, search.samples, search.seed, first)
-        return rescored(model, sources, found) if search.rescore else found
-    if search.width == 1:
-        found = [[best] for best in predictions(model, sources)]
-    else:
-        found = _beams(model, sources, search.width, search.keep)
-    return _ranked(rescored(model, sources, found)) if search.rescore else found
+
+    def work(batch: Sequence[Encoded], places: Sequence[int]) -> list[list[Answer]]:
+        return Batch(runtime, batch).answers(search, places, exact, alignments)
+
+    return in_batches(
+        work,
+        sources,
+        lambda source: search.width * len(source.source),
+        window=max(1, WINDOW // search.most),
+        symbols=_batch_symbols(runtime),
+        threads=threads,
+    )
 
 
-def _beams(
-    model: Transducer, sources: Sequence[Encoded], width: int, keep: int, mass: float = 1.0
-) -> list[list[Hypothesis]]:
-    def search(positions: list[int]) -> list[list[Hypothesis]]:
-        batch = collate([sources[k] for k in positions])
-        return beam_search(model, batch.to(device_of(model)), width, keep, mass)
-
-    return in_batches(search, [width * len(source.source) for source in sources])
+def predictions(runtime: AnyRuntime, sources: Iterable[Encoded]) -> list[Hypothesis]:
+    """Returns the greedy prediction for each word."""
+    return [best.hypothesis for (best,) in answer(runtime, sources, Search(), exact=False)]
 
 
-def _covering(model: Transducer, sources: Sequence[Encoded], mass: float) -> list[list[Hypothesis]]:
-    """The shortest lists of some probability, from the narrowest beams that find them."""
-    found: list[list[Hypothesis]] = [[] for _ in sources]
-    pending, width = list(range(len(sources))), MASS_BEAM
-    while pending:
-        words = [sources[k] for k in pending]
-        lists = _ranked(rescored(model, words, _beams(model, words, width, width, mass)))
-        for k, strings in zip(pending, lists, strict=True):
-            found[k] = strings[: bisect_left(covered(strings), mass) + 1]
-        if width >= MASS_BEAM_LIMIT:
-            break
-        pending = [k for k in pending if covered(found[k])[-1] < mass]
-        width *= 2
-    return found
+def symbol_scores(
+    runtime: AnyRuntime, pairs: Iterable[Encoded], threads: int = 1
+) -> Iterator[list[float]]:
+    """Yields log p(y_i | y_<i, x) of each pair's target symbols, the end included.
+
+    From the first symbol on that the model cannot spell, it is −inf.
+    """
+
+    def work(batch: Sequence[Encoded]) -> Iterator[list[float]]:
+        spellable = [_spellable(pair) for pair in batch]
+        targets = [pair.target for pair in spellable]
+        rows = Batch(runtime, batch).scores(range(len(batch)), targets)
+        for row, pair, part in zip(rows, batch, spellable, strict=True):
+            known = row if part is pair else row[:-1]  # the end of what was cut is not its end
+            yield known + [-math.inf] * (len(pair.target) - len(known))
+
+    return _in_pairs(runtime, work, pairs, threads)
 
 
-class Scored(Protocol):
-    """A string with its log-probability."""
-
-    @property
-    def log_prob(self) -> float: ...  # noqa: D102
-    @property
-    def finished(self) -> bool: ...  # noqa: D102
+def log_likelihoods(runtime: AnyRuntime, pairs: Iterable[Encoded]) -> list[float]:
+    """Returns log p(y | x) of each pair; −inf where the model cannot spell the target."""
+    return [math.fsum(scores) for scores in symbol_scores(runtime, pairs)]
 
 
-def covered(strings: Iterable[Scored]) -> list[float]:
-    """The probability that the model gives to each string and those before it together."""
-    # What was cut off is no string that the model can produce.
-    return list(accumulate(math.exp(s.log_prob) if s.finished else 0.0 for s in strings))
+def align(runtime: AnyRuntime, pairs: Iterable[Encoded], threads: int = 1) -> Iterator[Aligned]:
+    """Yields the alignment of each pair, whose target the model must be able to spell."""
+
+    def work(batch: Sequence[Encoded]) -> Iterator[Aligned]:
+        return Batch(runtime, batch).align(range(len(batch)), [pair.target for pair in batch])
+
+    return _in_pairs(runtime, work, pairs, threads)
 
 
-def _samples(
-    model: Transducer, sources: Sequence[Encoded], count: int, seed: int, first: int
-) -> list[list[Hypothesis]]:
-    def draw(positions: list[int]) -> list[Hypothesis]:
-        batch = collate([sources[k // count] for k in positions]).to(device_of(model))
-        seeds = [(seed, first + k // count, k % count) for k in positions]
-        return sample(model, batch, noise(seeds, batch))
+def sample_alignments(runtime: AnyRuntime, pair: Encoded, noise: Floats) -> Floats:
+    """Draws alignments of a pair from p(a | x, y).
 
-    lengths = [len(source.source) for source in sources for _ in range(count)]
-    drawn = iter(in_batches(draw, lengths))
-    return [[next(drawn) for _ in range(count)] for _ in sources]
+    Args:
+        runtime: The model.
+        pair: Source and target.
+        noise: [target symbols and end, S] independent and uniform in [0, 1).
 
+    Returns:
+        [target symbols and end, S] source positions, begin and tags included.
 
-def rescored(
-    model: Transducer, sources: Sequence[Encoded], found: list[list[Hypothesis]]
-) -> list[list[Hypothesis]]:
-    """The same strings with their log-likelihoods, as scoring gives them."""
-    if model.silent >= 0:  # scoring knows one path, the search may have added up several
-        return found
-    pairs = [
-        replace(source, target=[*string.symbols, END])
-        for source, strings in zip(sources, found, strict=True)
-        for string in strings
-        if string.finished
-    ]
-    scores = iter(log_likelihoods(model, pairs))
-    return [
-        [
-            replace(string, log_prob=next(scores)) if string.finished else string
-            for string in strings
-        ]
-        for strings in found
-    ]
+    Raises:
+        HardalignError: If the system has no distribution over alignments.
+    """
+    return Batch(runtime, [pair]).sample_alignments(pair.target, noise)
 
 
-def _ranked(found: list[list[Hypothesis]]) -> list[list[Hypothesis]]:
-    return [sorted(strings, key=lambda string: -string.log_prob) for strings in found]
+def _in_pairs(
+    runtime: AnyRuntime,
+    work: Callable[[Sequence[Encoded]], Iterator[Result]],
+    pairs: Iterable[Encoded],
+    threads: int,
+) -> Iterator[Result]:
+    return in_batches(
+        lambda batch, _places: list(work(batch)),
+        pairs,
+        lambda pair: max(len(pair.source), len(pair.target)),
+        window=WINDOW,
+        symbols=_batch_symbols(runtime),
+        threads=threads,
+    )
+
+
+def _batch_symbols(runtime: AnyRuntime) -> int:
+    return max(1, min(BATCH_SYMBOLS, BATCH_CELLS // runtime.symbols))
+
+
+def _spellable(pair: Encoded) -> Encoded:
+    """Returns the pair up to the first target symbol that the model has never seen."""
+    if UNKNOWN not in pair.target:
+        return pair
+    return replace(pair, target=[*pair.target[: pair.target.index(UNKNOWN)], END])

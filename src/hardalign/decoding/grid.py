@@ -1,51 +1,49 @@
-"""The hypotheses of a beam search, as tensors."""
+"""The hypotheses of a beam search, as arrays."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Self
 
-import torch
-from torch import Tensor
+import numpy as np
 
 from hardalign.data.vocabulary import BEGIN, END
-from hardalign.networks.rows import Rows
+from hardalign.runtime.numbers import Bools, Floats, Ints
 
-_MIX = 0x9E3779B97F4A7C15 - (1 << 64)
+_MIX = np.int64(0x9E3779B97F4A7C15 - (1 << 64))
 """The odd number nearest 2⁶⁴ / golden ratio, as a signed integer: it spreads bits well."""
 
 
 @dataclass(frozen=True)
-class Grid(Rows):
+class Grid:
     """Hypotheses of W words, B for each, best first.
 
     Each is a row of the model's state and one action more.
     """
 
-    word: Tensor
+    word: Ints
     """[W] the words' places in the batch."""
-    scores: Tensor
+    scores: Floats
     """[W, B] log-probabilities; −inf in cells without a hypothesis."""
-    row: Tensor
+    row: Ints
     """[W, B] the row of the state; any where there is no hypothesis."""
-    action: Tensor
+    action: Ints
     """[W, B] the number of the last action."""
-    written: Tensor
+    written: Ints
     """[W, B] how many symbols, the last included."""
-    spelled: Tensor
+    spelled: Ints
     """[W, B] a hash of the symbols: equal for paths that write the same string, and otherwise
     different, but for once in 2⁶⁴."""
 
     @classmethod
-    def start(cls, words: int, device: torch.device) -> Grid:
-        """One hypothesis for each word, which has written nothing."""
-        word = torch.arange(words, device=device)
-        nothing = torch.zeros_like(word).unsqueeze(1)
-        begun = torch.full_like(nothing, BEGIN)
-        return cls(word, nothing.double(), word.unsqueeze(1), begun, nothing, nothing)
+    def start(cls, words: int) -> Grid:
+        """Returns one hypothesis for each word, which has written nothing."""
+        word = np.arange(words)
+        nothing = np.zeros((words, 1), np.int64)
+        begun = np.full((words, 1), BEGIN)
+        return cls(word, np.zeros((words, 1)), word[:, None], begun, nothing, nothing)
 
-    def continued(self, log_probs: Tensor, count: int, silent: int) -> Grid:
-        """The best ``count`` continuations of each word's hypotheses.
+    def continued(self, log_probs: Floats, count: int, silent: int) -> Grid:
+        """Returns the best ``count`` continuations of each word's hypotheses.
 
         Args:
             log_probs: [N, V] of the actions after each row of the state.
@@ -53,41 +51,48 @@ class Grid(Rows):
             silent: The number of the action that writes nothing.
         """
         actions = log_probs.shape[1]
-        scores = (self.scores.unsqueeze(2) + log_probs[self.row]).flatten(1)
-        # Stable, unlike topk: of equals the first counts as better, as it does to argmax.
-        scores, index = scores.sort(dim=1, descending=True, stable=True)
-        index = index[:, :count]
+        scores = (self.scores[:, :, None] + log_probs[self.row]).reshape(len(self.word), -1)
+        index = best_columns(scores, count)
         cell, action = index // actions, index % actions + END
         row, written, spelled = (
-            column.gather(1, cell) for column in (self.row, self.written, self.spelled)
+            np.take_along_axis(column, cell, 1) for column in (self.row, self.written, self.spelled)
         )
         writes = action != silent
-        mixed = (spelled + action) * _MIX
-        spelled = torch.where(writes, mixed ^ (mixed >> 31), spelled)
-        return Grid(self.word, scores[:, :count], row, action, written + writes, spelled)
+        with np.errstate(over="ignore"):
+            mixed = (spelled + action) * _MIX
+        spelled = np.where(writes, mixed ^ (mixed >> 31), spelled)
+        scores = np.take_along_axis(scores, index, 1)
+        return Grid(self.word, scores, row, action, written + writes, spelled)
 
-    def columns(self, index: Tensor) -> Self:
-        """Some hypotheses of each word: columns [W, K]."""
+    def columns(self, index: Ints) -> Grid:
+        """Returns some hypotheses of each word: columns [W, K]."""
         first, *rest = (getattr(self, field.name) for field in fields(self))
-        return type(self)(first, *(column.gather(1, index) for column in rest))
+        return Grid(first, *(np.take_along_axis(column, index, 1) for column in rest))
 
-    def where(self, mask: Tensor) -> Self:
-        """The hypotheses for which a mask [W, B] is true; the other cells become empty."""
-        return replace(self, scores=self.scores.masked_fill(~mask, -torch.inf))
+    def where(self, mask: Bools) -> Grid:
+        """Returns the hypotheses for which a mask [W, B] is true; other cells become empty."""
+        return replace(self, scores=np.where(mask, self.scores, -np.inf))
 
-    def compacted(self) -> tuple[Self, Tensor, Tensor]:
-        """Forget words without hypotheses, and prepare the next step of those there are.
+    def compacted(self) -> tuple[Grid, Ints, Ints]:
+        """Forgets words without hypotheses, and prepares the next step of those there are.
 
         Returns:
             The remaining words, whose hypotheses are rows of a new state; the rows of the old one
             [N] that it is made of; and the actions [N] that they take.
         """
-        alive = (self.scores > -torch.inf).cpu()  # here the host waits for the device
-        words = alive.any(1).nonzero().squeeze(1)
+        alive = self.scores > -np.inf
+        words = np.flatnonzero(alive.any(1))
         alive = alive[words]
-        numbers = (alive.flatten().cumsum(0) - 1).clamp(min=0).view_as(alive)
-        device = self.scores.device
-        cells = alive.flatten().nonzero().squeeze(1).to(device)
-        grid = self.select(words.to(device))
-        row, action = grid.row.flatten()[cells], grid.action.flatten()[cells]
-        return replace(grid, row=numbers.to(device)), row, action
+        grid = Grid(*(getattr(self, field.name)[words] for field in fields(self)))
+        numbers = np.maximum(alive.cumsum() - 1, 0).reshape(alive.shape)
+        return replace(grid, row=numbers), grid.row[alive], grid.action[alive]
+
+
+def best_columns(scores: Floats, count: int) -> Ints:
+    """Returns the columns [W, count] of the largest scores, best first; of equals the first."""
+    if scores.shape[1] <= 4 * count:
+        return np.argsort(-scores, 1, kind="stable")[:, :count]
+    top = np.argpartition(-scores, count - 1, 1)[:, :count]
+    top.sort(1)
+    order = np.argsort(-np.take_along_axis(scores, top, 1), 1, kind="stable")
+    return np.take_along_axis(top, order, 1)

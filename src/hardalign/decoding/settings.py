@@ -31,9 +31,6 @@ class Search:
     """How many strings to draw from the model's distribution, equal ones included."""
     seed: int = 0
     """Of the samples: the same seed draws the same strings for a word at the same place."""
-    rescore: bool = True
-    """Compute the log-probability of every answer anew as scoring does, instead of adding up what
-    the search saw. A model whose strings have many paths keeps the sum over the paths found."""
 
     def __post_init__(self) -> None:
         for name in ("beam", "nbest", "samples"):

@@ -3,91 +3,110 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from hardalign.data.vocabulary import BEGIN, END
 from hardalign.decoding.history import LENGTH_LIMIT, History, Hypothesis, limits
-from hardalign.networks.batch import Batch
-from hardalign.networks.rows import Rows
-from hardalign.networks.transducer import Transducer
+from hardalign.runtime.interface import Runtime
+from hardalign.runtime.numbers import Floats, Ints
+from hardalign.runtime.words import Words
 
-Choose = Callable[[Tensor, Tensor, int], Tensor]
-"""From log-probabilities [N, V], the rows [N] they are of, and the number of the step to the
-action that each row takes [N]."""
-
-
-def greedy(model: Transducer, batch: Batch) -> list[Hypothesis]:
-    """The most probable next action at every step, for a batch of source words."""
-    with torch.inference_mode():
-        return greedy_from(model.begin(batch), model, batch)
+Memory = TypeVar("Memory")
+State = TypeVar("State")
+Choose = Callable[[Floats, Ints, int], Ints]
+"""From log-probabilities [N, V], the walkers [N] they are of, and the number of the step to the
+columns [N] that are chosen."""
 
 
-def greedy_from(state: Rows, model: Transducer, batch: Batch) -> list[Hypothesis]:
-    """The same for a batch that has been read."""
-    return _walk(state, model, batch, lambda log_probs, _rows, _step: log_probs.argmax(-1))
-
-
-def sample(model: Transducer, batch: Batch, noise: Tensor) -> list[Hypothesis]:
-    """One string for each source word, drawn from the model's distribution.
+def greedy(
+    runtime: Runtime[Memory, State],
+    memory: Memory,
+    words: Words,
+    which: Ints,
+    tolerance: float = 0.0,
+) -> list[Hypothesis]:
+    """Takes the most probable next action at every step.
 
     Args:
-        model: Whose actions are drawn one after the other; so are the silent ones.
-        batch: Source words; to draw several strings for one, repeat it.
-        noise: [B, steps] independent and uniform in [0, 1), one for each action.
+        runtime: The model.
+        memory: The words, read.
+        words: The same, as numbers.
+        which: [N] those of the words to answer.
+        tolerance: How much probability may be left out of each step.
     """
 
-    def draw(log_probs: Tensor, rows: Tensor, step: int) -> Tensor:
-        mass = log_probs.double().exp().cumsum(-1)
+    def choose(log_probs: Floats, _walkers: Ints, _step: int) -> Ints:
+        return np.asarray(log_probs.argmax(-1))
+
+    return _walk(runtime, memory, words, which, choose, tolerance)
+
+
+def sample(
+    runtime: Runtime[Memory, State], memory: Memory, words: Words, which: Ints, noise: Floats
+) -> list[Hypothesis]:
+    """Draws one string for each of some words from the model's distribution.
+
+    Args:
+        runtime: Its actions are drawn one after the other; so are the silent ones.
+        memory: The words, read.
+        words: The same, as numbers.
+        which: [N] words to answer; a word may be answered several times.
+        noise: [N, steps] independent and uniform in [0, 1), one for each action.
+    """
+
+    def choose(log_probs: Floats, walkers: Ints, step: int) -> Ints:
+        mass = np.exp(log_probs.astype(np.float64)).cumsum(-1)
         # Ends at exactly 1, above all noise; what has no probability adds no mass to be hit.
-        mass = mass / mass[:, -1:]
-        return torch.searchsorted(mass, noise[rows, step].unsqueeze(1), right=True).squeeze(1)
+        mass /= mass[:, -1:]
+        return np.asarray((mass > noise[walkers, step, None]).argmax(-1))
 
-    with torch.inference_mode():
-        return _walk(model.begin(batch), model, batch, draw)
+    return _walk(runtime, memory, words, which, choose, 0.0)
 
 
-def noise(seeds: Sequence[Sequence[int]], batch: Batch) -> Tensor:
-    """[B, steps] what ``sample`` needs: each row depends on its own seed alone, not on its mates.
+def uniform_noise(seeds: Sequence[Sequence[int]], lengths: Sequence[int]) -> Floats:
+    """Returns what ``sample`` needs, [N, steps]: each row depends on its own seed alone.
 
     Args:
         seeds: Some numbers for each row, which together are its seed.
-        batch: The source words of the rows.
+        lengths: Of the rows' source words.
     """
     # As many symbols as the limit has, and a silent action for every source symbol.
-    steps = ((LENGTH_LIMIT + 1) * batch.source_lengths).tolist()
+    steps = [(LENGTH_LIMIT + 1) * length for length in lengths]
     rows = np.zeros((len(seeds), max(steps)))
     for row, seed, length in zip(rows, seeds, steps, strict=True):
         row[:length] = np.random.default_rng(seed).random(length)
-    return torch.from_numpy(rows).to(batch.source.device)
+    return rows
 
 
-def _walk(state: Rows, model: Transducer, batch: Batch, choose: Choose) -> list[Hypothesis]:
-    """Follow what is chosen, step by step, to the end.
-
-    Words that are finished leave the batch, so that no work is spent on them, and the host waits
-    for the device once per step.
-    """
-    size, device = len(batch), batch.source.device
-    limit = limits(batch)  # [B]
-    history = History(model.silent)
-    scores = torch.zeros(size, device=device, dtype=torch.float64)
-    written = torch.zeros(size, dtype=torch.long, device=device)
-    prefixes = torch.full((size,), -1, device=device)
-    last = torch.full((size,), BEGIN, device=device)
-    rows = torch.arange(size, device=device)  # which words are still in the batch
+def _walk(
+    runtime: Runtime[Memory, State],
+    memory: Memory,
+    words: Words,
+    which: Ints,
+    choose: Choose,
+    tolerance: float,
+) -> list[Hypothesis]:
+    """Follows what is chosen, step by step, to the end; who is finished leaves the batch."""
+    limit = limits(words)[which]  # [N]
+    history = History(runtime.silent)
+    scores = np.zeros(len(which))
+    written = np.zeros(len(which), np.intp)
+    prefixes = np.full(len(which), -1)
+    last = np.full(len(which), BEGIN)
+    state, rows = runtime.start(memory), which
+    walkers = np.arange(len(which))  # those who are still on their way
     position = 0
-    while len(rows):
-        step = model.step(state, last[rows])
-        prefixes[rows] = history.visit(prefixes[rows], last[rows], step.alignment)
-        choice = choose(step.log_probs, rows, position)
-        scores[rows] += step.log_probs.gather(1, choice.unsqueeze(1)).squeeze(1)
-        last[rows] = choice + END
-        written[rows] += choice + END != model.silent
-        live = ((choice != 0) & (written[rows] < limit[rows])).nonzero().squeeze(1)
-        state = step.state if len(live) == len(rows) else step.state.select(live)
-        rows = rows[live]
+    while len(walkers):
+        step = runtime.step(state, rows, last[walkers], tolerance)
+        state = step.state
+        prefixes[walkers] = history.visit(prefixes[walkers], last[walkers], step.alpha)
+        choice = choose(step.log_probs, walkers, position)
+        scores[walkers] += step.log_probs[np.arange(len(walkers)), choice]
+        last[walkers] = choice + END
+        written[walkers] += choice + END != runtime.silent
+        rows = np.flatnonzero((choice != 0) & (written[walkers] < limit[walkers]))
+        walkers = walkers[rows]
         position += 1
     return history.hypotheses(prefixes, last, scores)

@@ -1,8 +1,7 @@
-"""The engine ``ray``: the same processes, on the machines of a Ray cluster.
+"""The engine ``ray``: the same processes, on the machines of a Ray cluster that share a folder.
 
-A Ray task (``task.py``) starts a run's process and waits for it. If the task's worker or its whole
-machine dies, Ray starts the task elsewhere, and the run goes on from its last epoch. Machines that
-see the grid's folder work in it; others work on a copy (``keeper.py``).
+A Ray task starts a run's process and waits for it. If the task's worker or its whole machine dies,
+Ray starts the task elsewhere, and the run goes on from its last epoch.
 """
 
 from __future__ import annotations
@@ -10,17 +9,55 @@ from __future__ import annotations
 import logging
 import os
 import socket
+from pathlib import Path
 from typing import Any
 
 from hardalign.errors import HardalignError
-from hardalign.experiments.keeper import Keeper
-from hardalign.experiments.process import Circumstances, Outcome, outcome
-from hardalign.experiments.runs import Run, failures_of, write_failure
-from hardalign.experiments.task import KilledError, work
+from hardalign.experiments.engine import Outcome
+from hardalign.experiments.local import (
+    BUSY,
+    DONE,
+    FAILED,
+    Circumstances,
+    describe,
+    outcome,
+    start_process,
+    stop_process,
+)
+from hardalign.runs import RUN, Run, write_failure
 
 RETRIES = 5
 """How many machines a run may lose before it counts as failed."""
 _PAUSE, _PATIENCE = 0.2, 10.0
+
+
+class KilledError(Exception):
+    """A run's process was killed: not the run's own doing, so it is tried again."""
+
+
+def work(folder: Path, circumstances: Circumstances) -> int:
+    """The task: complete a run on whatever machine this is.
+
+    Returns:
+        The exit status of the run's process.
+
+    Raises:
+        HardalignError: If this machine does not see the folder.
+        KilledError: If the process was killed.
+    """
+    if not (folder / RUN).exists():
+        raise HardalignError(
+            f"{socket.gethostname()} does not see {folder}; choose a folder that all machines of "
+            "the cluster share"
+        )
+    process = start_process(folder, circumstances)
+    try:
+        status = process.wait()
+    finally:
+        stop_process(process)
+    if status not in (DONE, FAILED, BUSY):
+        raise KilledError(f"the process {describe(status)}")
+    return status
 
 
 class Cluster:
@@ -39,8 +76,8 @@ class Cluster:
 
         Args:
             circumstances: What all runs have in common.
-            address: Of the cluster's head; without it, that in RAY_ADDRESS, or a new cluster of
-                this machine alone.
+            address: Where the cluster's head is; without it, what RAY_ADDRESS says, or a new
+                cluster of this machine alone.
             workers: Runs at a time; if not given, as many as there is room for.
             cpus: To reserve for a run.
             gpus: To reserve for a run; may be a fraction, or none.
@@ -48,20 +85,13 @@ class Cluster:
         self._ray = ray = _connect(address)
         self._circumstances, self._workers = circumstances, workers
         self._need = {"CPU": cpus, "GPU": gpus}
-        self._running: dict[Any, tuple[Run, int]] = {}
-        self._marker = circumstances.folder / f".command-{circumstances.command}"
-        self._marker.touch()
-        here = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
-            ray.get_runtime_context().get_node_id(), soft=False
-        )
-        keeper = ray.remote(Keeper).options(num_cpus=0, scheduling_strategy=here)
-        self._keeper = keeper.remote(circumstances)
+        self._running: dict[Any, Run] = {}
         self._task = ray.remote(work).options(
             num_cpus=cpus, num_gpus=gpus, max_retries=RETRIES, retry_exceptions=[KilledError]
         )
 
     def free(self) -> int:
-        """How many more runs the cluster has room for; one always, so that it may grow for it."""
+        """Returns how many more runs there is room for; one always, so that a cluster may grow."""
         room = self._workers
         if room is None:
             room = max(1, sum(map(self._room, self._ray.nodes())))
@@ -75,52 +105,45 @@ class Cluster:
 
     def start(self, run: Run) -> None:
         """Submit the task of a run."""
-        failures = failures_of(self._circumstances.folder / run.name)
-        task = self._task.remote(run.name, self._circumstances, self._marker, self._keeper)
-        self._running[task] = run, failures
+        task = self._task.remote(self._circumstances.folder / run.name, self._circumstances)
+        self._running[task] = run
 
     def ended(self) -> list[tuple[Run, Outcome]]:
-        """The runs whose task has ended."""
+        """Returns the runs whose task has ended."""
         tasks = list(self._running)
         done, _ = self._ray.wait(tasks, num_returns=len(tasks), timeout=_PAUSE)
         return [self._end(task) for task in done]
 
     def _end(self, task: Any) -> tuple[Run, Outcome]:
-        run, failures = self._running.pop(task)
+        run = self._running.pop(task)
         folder = self._circumstances.folder / run.name
         try:
-            status = self._ray.get(task)
+            return run, outcome(folder, self._ray.get(task))
+        except self._ray.exceptions.RayTaskError as error:
+            write_failure(folder, _summary(error.cause), str(error))
         except self._ray.exceptions.RayError as error:
             write_failure(folder, f"after {RETRIES} retries: {_summary(error)}", str(error))
-            return run, "failed"
-        return run, outcome(folder, status, failures)
+        return run, "failed"
 
     def stop(self, run: Run) -> None:
         """Cancel the task of a run."""
-        task = next(task for task, (found, _) in self._running.items() if found == run)
+        task = next(task for task, other in self._running.items() if other == run)
         del self._running[task]
         self._ray.cancel(task, force=True)
 
     def close(self) -> None:
         """Cancel all tasks and leave the cluster."""
-        for run, _ in list(self._running.values()):
+        for run in list(self._running.values()):
             self.stop(run)
-        self._marker.unlink(missing_ok=True)
         self._ray.shutdown()
 
 
 def _connect(address: str | None) -> Any:
-    if address is not None and address.startswith("ray://"):
-        raise HardalignError(
-            f"--address {address}: results could not be brought back from there; "
-            "run the command on a machine of the cluster, with --address auto"
-        )
     try:
         import ray
-        import ray.util.scheduling_strategies
     except ModuleNotFoundError:
         raise HardalignError(
-            "--engine ray needs a package; install it with pip install 'hardalign[cluster]'"
+            "the engine ray needs a package; install it with pip install 'hardalign[cluster]'"
         ) from None
     _knock(address)
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nobody asked to be reported on

@@ -6,25 +6,26 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, Protocol
 
-from hardalign.experiments.process import Outcome
-from hardalign.experiments.runs import RESULT, Run, write_run
 from hardalign.files import make_folder
+from hardalign.runs import RESULT, Run, write_run
 
+Outcome = Literal["done", "failed", "busy"]
+"""How a run ended; another command is at a busy one."""
 State = Literal["waiting", "running", "done", "failed", "busy", "stopped"]
-"""Of a run; another command is at a busy one, and a stopped one was not worth going on with."""
+"""How a run stands; a stopped one was not worth going on with."""
 
 
 class Engine(Protocol):
     """Runs runs, several at a time, in folders that have their ``run.json``."""
 
     def free(self) -> int:
-        """How many more runs can be started now."""
+        """Returns how many more runs can be started now."""
 
     def start(self, run: Run) -> None:
         """Start a run; it goes on where its folder left off."""
 
     def ended(self) -> list[tuple[Run, Outcome]]:
-        """The runs that have ended since last asked; waits for a moment if there are none."""
+        """Returns the runs that have ended since the last call; waits a moment if none has."""
 
     def stop(self, run: Run) -> None:
         """End a run that was started, before its time."""
@@ -37,7 +38,7 @@ class Watcher(Protocol):
     """Is told how a grid goes."""
 
     def update(self, states: dict[Run, State]) -> None:
-        """The states of all runs, again and again; runs in the order of the plan."""
+        """Receives the states of all runs, again and again, in the order of the plan."""
 
 
 def prepare(folder: Path, run: Run) -> bool:

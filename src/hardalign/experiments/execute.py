@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
-import torch
-
-from hardalign.corpora.load import Corpus, load_corpus
-from hardalign.data.example import evaluation_items
-from hardalign.experiments.runs import FAILURE, MODEL, RESULT, Result, Run, read_result
+import hardalign
+from hardalign.corpora.load import load_corpus
+from hardalign.data.example import Example, evaluation_items
+from hardalign.data.formats import FORMATS
+from hardalign.data.reading import read_examples
+from hardalign.decoding import Search
+from hardalign.errors import HardalignError
 from hardalign.experiments.settings import settings_of
 from hardalign.files import sha256, write_json
 from hardalign.metrics import evaluate, score_item
-from hardalign.predictor import load
-from hardalign.training.api import TrainingData, prepare
-from hardalign.training.checkpoint import Progress
-from hardalign.training.loop import Machine, Reporter, train
+from hardalign.predictor import Predictor
+from hardalign.runs import (
+    FAILURE,
+    MODEL,
+    RESULT,
+    Files,
+    Result,
+    Run,
+    epochs_of,
+    read_result,
+)
+from hardalign.training.job import Reporter
 from hardalign.version import __version__
 
 
@@ -31,7 +42,7 @@ def execute(
 
     Args:
         run: What to do.
-        folder: Of this run, held by ``lock.locked``.
+        folder: The folder of this run, held by ``lock.locked``.
         reporter: Is told how training goes.
         data_dir: Where local copies of the corpora are.
         device: What to train on.
@@ -41,43 +52,61 @@ def execute(
     """
     if (folder / RESULT).exists():
         return read_result(folder)
-    torch.set_num_threads(1)  # runs side by side use the cores better than one run's threads
     settings = settings_of(run)
-    options = settings.corpus
-    # The seed is for weights and order alone: all runs of a corpus must have the same test words.
-    corpus = load_corpus(
-        run.corpus, stress=not options.strip_stress, size=options.words, data_dir=data_dir
+    recipe = settings.training
+    train = partial(
+        hardalign.train,
+        out=folder / MODEL,
+        system=run.system,
+        size=settings.model,
+        seed=run.seed,
+        epochs=recipe.epochs,
+        batch_size=recipe.batch_size,
+        learning_rate=recipe.learning_rate,
+        clip=recipe.clip,
+        device=device,
+        threads=1,  # runs side by side use the cores better than one run's threads
+        resume=True,
+        reporter=reporter,
     )
-    origin = {
-        "corpus": run.corpus,
-        "seed": 0,
-        "stress": not options.strip_stress,
-        "size": options.words,
-    }
-    data = TrainingData(corpus.train, corpus.dev, corpus.format, origin)
-    job = prepare(data, folder / MODEL, settings.model, settings.training, resume=True)
-    progress = train(job, Machine(device), reporter)
-    result = _evaluate(run, folder, corpus, progress)
+    if (files := run.files) is None:
+        # The seed is for weights and order alone: all runs must have the same test words.
+        words, stress = settings.words, settings.stress
+        corpus = load_corpus(run.corpus, stress=stress, size=words, data_dir=data_dir)
+        predictor, test = train(corpus), corpus.test
+    else:
+        _check_unchanged(files)
+        test = list(read_examples(files.test, FORMATS[files.format], "evaluation"))
+        predictor = train(files.train, files.dev, format=files.format)
+    result = _evaluate(run, folder, predictor, test)
     (folder / FAILURE).unlink(missing_ok=True)
     write_json(folder / RESULT, result.to_dict())
     return result
 
 
-def _evaluate(run: Run, folder: Path, corpus: Corpus, progress: Progress) -> Result:
-    predictor = load(folder / MODEL)
-    items = evaluation_items(corpus.test)
-    predictions = [found.symbols for found in predictor.predict(items)]
+def _check_unchanged(files: Files) -> None:
+    """Refuse files whose content is not what the plan was made for."""
+    if Files.of(Path(files.train), Path(files.dev), Path(files.test), files.format) != files:
+        raise HardalignError(
+            f"{files.train}, {files.dev} or {files.test} has changed since the plan was read; "
+            "give the same command again"
+        )
+
+
+def _evaluate(run: Run, folder: Path, predictor: Predictor, test: list[Example]) -> Result:
+    items = evaluation_items(test)
+    predictions = [best.symbols for (best,) in predictor.answers(items, Search())]
     references = [item.targets for item in items]
-    scores = [score_item(*pair) for pair in zip(predictions, references, strict=True)]
+    pairs = zip(predictions, references, strict=True)
+    epochs = epochs_of(folder)
     return Result(
         run=run,
         metrics=evaluate(predictions, references).as_dict(),
-        parameters=sum(parameter.numel() for parameter in predictor.model.parameters()),
-        epochs=progress.epoch,
-        seconds=sum(row["seconds"] for row in progress.history),
+        parameters=predictor.parameters,
+        epochs=len(epochs),
+        seconds=sum(row["seconds"] for row in epochs),
         sources=len(items),
-        correct=[int(score.correct) for score in scores],
-        distances=[score.distance for score in scores],
+        correct=[int(score_item(*pair).correct) for pair in pairs],
         sources_sha256=sha256(repr([item.key for item in items]).encode()),
         version=__version__,
     )

@@ -2,65 +2,62 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from hardalign.config import CLIPS, ModelConfig, TrainingConfig, find_size
 from hardalign.errors import HardalignError
-from hardalign.experiments.runs import Run
+from hardalign.runs import Run
 from hardalign.systems import find_system
 
-
-@dataclass(frozen=True)
-class CorpusOptions:
-    """What of a corpus is used: the options of ``hardalign train --corpus``."""
-
-    words: int | None = None
-    strip_stress: bool = False
-
-
-def _types(kind: type, without: str = "") -> dict[str, str]:
-    return {one.name: str(one.type) for one in fields(kind) if one.name != without}
-
-
-_MODEL = _types(ModelConfig, "system")
-_TRAINING = _types(TrainingConfig, "seed")
-_CORPUS = _types(CorpusOptions)
+_RECIPE = ("epochs", "batch_size", "learning_rate", "clip")
+_CORPUS = {"words": "int", "strip_stress": "bool"}
+"""What of a corpus is used: the options of ``hardalign train --corpus``."""
+_MODEL = {one.name: str(one.type) for one in fields(ModelConfig) if one.name != "system"}
+_TRAINING = {one.name: str(one.type) for one in fields(TrainingConfig) if one.name in _RECIPE}
 OVERRIDES = _MODEL | _TRAINING | _CORPUS
 """The settings that a plan may override, with their types as they are declared."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How a run is trained and on what."""
+    """How a run is trained and on how much."""
 
     model: ModelConfig
     training: TrainingConfig
-    corpus: CorpusOptions
+    words: int | None
+    stress: bool
 
 
 def settings_of(run: Run) -> Settings:
-    """The settings of a run.
+    """Returns the settings of a run.
 
     Raises:
-        HardalignError: If its system, its size or an override is none.
+        HardalignError: If it has no such system or size, or an override makes no sense.
     """
     find_system(run.system)
     size = find_size(run.size)
-    given = check_overrides(run.overrides)
-    training = {"clip": CLIPS[run.size], "seed": run.seed} | _only(given, _TRAINING)
+    overrides = check_overrides(run.overrides)
+    if run.files is not None and (odd := sorted(set(overrides) & set(_CORPUS))):
+        raise HardalignError(
+            f"{odd[0]}: goes with corpora, not with files; edit your files instead"
+        )
+    model = {name: value for name, value in overrides.items() if name in _MODEL}
+    training = {name: value for name, value in overrides.items() if name in _TRAINING}
     return Settings(
-        replace(size, system=run.system, **_only(given, _MODEL)),
-        TrainingConfig(**training),
-        CorpusOptions(**_only(given, _CORPUS)),
+        replace(size, system=run.system, **model),
+        TrainingConfig(**({"clip": CLIPS[run.size], "seed": run.seed} | training)),
+        overrides.get("words"),
+        not overrides.get("strip_stress", False),
     )
 
 
 def check_overrides(overrides: dict[str, Any]) -> dict[str, Any]:
-    """Overrides of the right types; 5 and 5.0 become the same, so that they name the same run.
+    """Returns overrides of the right types; 5 and 5.0 become equal, so that they name one run.
 
     Raises:
-        HardalignError: Naming the key that is unknown or has a value of another type.
+        HardalignError: Naming the key that is unknown or has a value that it cannot have.
     """
     checked = {}
     for name, value in overrides.items():
@@ -73,9 +70,7 @@ def check_overrides(overrides: dict[str, Any]) -> dict[str, Any]:
             value = float(value)
         if type(value).__name__ != wanted:
             raise HardalignError(f"{name}: {value!r} is not of type {wanted}")
+        if not math.isfinite(value):
+            raise HardalignError(f"{name}: must be a finite number, not {value}")
         checked[name] = value
     return checked
-
-
-def _only(values: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if name in names}

@@ -1,7 +1,7 @@
 """The process of one run: ``hardalign.experiments.worker FOLDER COMMAND DEVICE [DATA_DIR]``.
 
 The same on every engine. What it is to do is in the folder's ``run.json``, what it prints goes to
-``log.txt``, and its exit status is one of those in ``process.py``. It ends when its standard input
+``log.txt``, and its exit status is one of those in ``local.py``. It ends when its standard input
 does, which is when whoever started it is gone.
 """
 
@@ -17,31 +17,27 @@ from typing import Any
 
 from hardalign.errors import HardalignError
 from hardalign.experiments.execute import execute
-from hardalign.experiments.lock import BusyError, locked
-from hardalign.experiments.process import BUSY, DONE, FAILED
-from hardalign.experiments.runs import read_run, write_failure
+from hardalign.experiments.local import BUSY, DONE, FAILED
+from hardalign.lock import BusyError, locked
+from hardalign.runs import read_run, write_failure
 from hardalign.training.checkpoint import Progress
-from hardalign.training.loop import Job
+from hardalign.training.job import Job, Silent
 
 
-class Log:
+class Log(Silent):
     """A ``Reporter`` that prints a line per epoch."""
+
+    def note(self, text: str) -> None:
+        """Print what the user should know."""
+        print(time.strftime("%Y-%m-%d %H:%M:%S"), text, flush=True)
 
     def begin(self, progress: Progress, job: Job) -> None:
         """Say where training starts."""
-        self._print(f"{len(job.train)} training pairs, after epoch {progress.epoch}")
-        if job.development.unspellable:
-            self._print(
-                f"{job.development.unspellable} development targets have symbols never seen in "
-                "training: they count as wrong, and not in the development log-likelihood"
-            )
-
-    def advance(self, pairs: int, total: int) -> None:
-        """Nothing: a log has no bar."""
+        self.note(f"{len(job.train)} training pairs, after epoch {progress.epoch}")
 
     def epoch(self, row: dict[str, Any]) -> None:
         """Print a complete epoch."""
-        self._print(
+        self.note(
             f"epoch {row['epoch']}: loss {row['loss']:.4f}, dev log p "
             f"{row['dev_log_likelihood']:.4f}, dev acc {row['dev_acc']:.2f}, "
             f"{row['words_per_second']:.0f} words/s"
@@ -49,30 +45,39 @@ class Log:
 
     def end(self) -> None:
         """Say that it is evaluated now."""
-        self._print("end of training")
-
-    @staticmethod
-    def _print(text: str) -> None:
-        print(time.strftime("%Y-%m-%d %H:%M:%S"), text, flush=True)
+        self.note("end of training")
 
 
 def work(folder: Path, command: str, device: str, data_dir: Path | None) -> int:
-    """Do what the folder says, or record there why that failed."""
+    """Do what the folder says, or record there why that failed.
+
+    Args:
+        folder: The folder of the run.
+        command: Names the ``hardalign reproduce`` that this process works for.
+        device: What to train on.
+        data_dir: Where local copies of the corpora are.
+
+    Returns:
+        The exit status.
+    """
     try:
         with locked(folder, command):
-            run = read_run(folder)
-            try:
-                execute(run, folder, Log(), data_dir=data_dir, device=device)
-            except Exception as error:
-                known = isinstance(error, HardalignError)
-                trace = None if known else traceback.format_exc()
-                message = str(error) if known else f"{type(error).__name__}: {error}"
-                print(trace or message, flush=True)
-                write_failure(folder, message.partition("\n")[0], trace)
-                return FAILED
-            return DONE
+            return _work(folder, device, data_dir)
     except BusyError:
         return BUSY
+
+
+def _work(folder: Path, device: str, data_dir: Path | None) -> int:
+    try:
+        execute(read_run(folder), folder, Log(), data_dir=data_dir, device=device)
+    except Exception as error:
+        known = isinstance(error, HardalignError)
+        trace = None if known else traceback.format_exc()
+        message = str(error) if known else f"{type(error).__name__}: {error}"
+        print(trace or message, flush=True)
+        write_failure(folder, message.partition("\n")[0], trace)
+        return FAILED
+    return DONE
 
 
 def _end_with_parent() -> None:

@@ -1,4 +1,4 @@
-"""Models for other runtimes."""
+"""Writes models for other runtimes."""
 
 from hardalign.export.pair import METADATA, export_onnx, step_file
 

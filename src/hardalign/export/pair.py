@@ -1,10 +1,11 @@
-"""A model as a pair of ONNX files, which together with a runtime are all that predicting needs."""
+"""Writes a model as a pair of ONNX files, which are all that predicting needs besides a runtime."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING
 
 from onnx import GraphProto
 from onnx.helper import make_model, make_opsetid, set_model_props
@@ -13,12 +14,14 @@ from hardalign.data.vocabulary import BEGIN, END, PAD, RESERVED, UNKNOWN
 from hardalign.decoding import LENGTH_LIMIT
 from hardalign.errors import HardalignError
 from hardalign.export.graphs import encoder_graph, step_graph
+from hardalign.export.layers import Network
+from hardalign.export.nodes import Array
 from hardalign.files import sha256, whole_file
-from hardalign.networks.transducer import Transducer
-from hardalign.networks.unfed import UnfedTransducer
-from hardalign.systems import SYSTEMS, System, find_system
-from hardalign.training.storage import Description
+from hardalign.systems import SYSTEMS, find_system
 from hardalign.version import __version__
+
+if TYPE_CHECKING:
+    from hardalign.folder import Description
 
 OPSET, IR_VERSION = 17, 8
 """Of ONNX, those of 2022: old enough for the runtimes of phones and browsers."""
@@ -27,12 +30,12 @@ METADATA = "hardalign"
 
 
 def step_file(path: Path) -> Path:
-    """Where the step is written, if ``path`` is the encoder: beside it, x.step.onnx for x.onnx."""
+    """Returns the file of the step whose encoder is ``path``: beside it, x.step.onnx for x.onnx."""
     return path.with_suffix(".step.onnx")
 
 
-def export_onnx(model: Transducer, description: Description, path: Path) -> None:
-    """Write the encoder to ``path`` and one step of the decoder beside it.
+def export_onnx(tensors: Mapping[str, Array], description: Description, path: Path) -> None:
+    """Writes the encoder to ``path`` and one step of the decoder beside it.
 
     Both files hold the same JSON as metadata, under the name hardalign: how text is cut into
     symbols (format), the number of each source symbol (letters, tags, begin, end, unknown,
@@ -40,24 +43,24 @@ def export_onnx(model: Transducer, description: Description, path: Path) -> None
     together can be recognised.
 
     Args:
-        model: With its trained weights.
-        description: What the model folder says of it.
+        tensors: The model's weights, by their names in the model folder.
+        description: All else that the model folder says of it.
         path: A name that ends in .onnx; for x.onnx the step is x.step.onnx.
 
     Raises:
         HardalignError: If the system cannot be exported, or a file cannot be written.
     """
     name = description.model.system
-    if not _exportable(find_system(name)):
-        able = ", ".join(known for known, system in SYSTEMS.items() if _exportable(system))
+    if not find_system(name).exportable:
+        able = ", ".join(known for known, system in SYSTEMS.items() if system.exportable)
         raise HardalignError(f"{name} cannot be exported to ONNX; the systems that can are {able}")
     if path.suffix != ".onnx" or path.name == ".onnx":
         raise HardalignError(f"{path}: the file should have a name that ends in .onnx")
     for file in (path, step_file(path)):
         if file.is_dir():
             raise HardalignError(f"{file}: is a folder; choose another name")
-    unfed = cast(UnfedTransducer, model)
-    graphs = [encoder_graph(unfed), step_graph(unfed)]
+    network = Network(description.model, tensors)
+    graphs = [encoder_graph(network), step_graph(network)]
     about = _about(description, graphs)
     # The encoder is there only if the step is: it takes its place last.
     with whole_file(path) as encoder, whole_file(step_file(path)) as step:
@@ -65,12 +68,8 @@ def export_onnx(model: Transducer, description: Description, path: Path) -> None
             opened.write(_content(graph, about))
 
 
-def _exportable(system: System) -> bool:
-    """Whether a step depends on nothing but the symbol before, and is one sum over positions."""
-    return system.feeding is None and system.moves == "free"
-
-
 def _about(description: Description, graphs: list[GraphProto]) -> str:
+    """Returns the metadata."""
     weights = b"".join(graph.SerializeToString(deterministic=True) for graph in graphs)
     source, target = description.vocabulary.source, description.vocabulary.target
     first_tag = RESERVED + len(source.letters)
@@ -92,6 +91,7 @@ def _about(description: Description, graphs: list[GraphProto]) -> str:
 
 
 def _content(graph: GraphProto, about: str) -> bytes:
+    """Returns what to write for one graph."""
     model = make_model(
         graph,
         ir_version=IR_VERSION,

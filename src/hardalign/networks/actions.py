@@ -27,7 +27,7 @@ Key = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 def oracle_actions(path: aligner.Path, target: Sequence[int], step: int) -> list[int]:
-    """Tell an alignment as actions.
+    """Tells an alignment as actions.
 
     The pointer steps onto each letter in turn. What is aligned to the letter is written there, a
     deleted letter writes nothing, and an insertion is written wherever the pointer is: what
@@ -54,7 +54,7 @@ def oracle_actions(path: aligner.Path, target: Sequence[int], step: int) -> list
 
 
 def pointers(actions: Tensor, step: int) -> Tensor:
-    """[B, K] where the pointer is when each of ``actions`` [B, K] is chosen."""
+    """Returns where the pointer is when each of ``actions`` [B, K] is chosen, [B, K]."""
     stepped = (actions == step).long().cumsum(1)
     return F.pad(stepped[:, :-1], (1, 0))
 
@@ -74,15 +74,14 @@ class Oracle(nn.Module):
         self.register_load_state_dict_post_hook(_forget)  # type: ignore[no-untyped-call]
 
     def fit(self, pairs: Iterable[Encoded]) -> None:
-        """Learn to align from pairs, and remember how to align them."""
+        """Learns to align from pairs, and remembers how to align them."""
         keys = [_key(pair.source, pair.tags, pair.target) for pair in pairs]
-        table = aligner.fit([_aligned(key) for key in keys], *self._sizes)
-        self.table.copy_(_stored(table))
+        self.table.copy_(_stored(aligner.fit([_aligned(key) for key in keys], *self._sizes)))
         self._cache.clear()
         self._actions(keys)
 
     def forward(self, batch: Batch) -> Tensor:
-        """Actions [B, K] of pairs; the row of J letters and I target symbols has J + I + 2."""
+        """Returns actions [B, K] of pairs; J letters and I target symbols have J + I + 2."""
         sources = zip(batch.source.tolist(), batch.source_lengths.tolist(), strict=True)
         targets = zip(batch.target.tolist(), batch.target_lengths.tolist(), strict=True)
         rows = zip(sources, batch.tag_counts.tolist(), targets, strict=True)
@@ -90,7 +89,7 @@ class Oracle(nn.Module):
         return pad(self._actions(keys))[0].to(batch.source.device)
 
     def _actions(self, keys: Sequence[Key]) -> list[list[int]]:
-        """Align whatever is not remembered, all at once."""
+        """Aligns whatever is not remembered, all at once."""
         if len(self._cache) > CACHED_PAIRS:
             self._cache = {}
         # Other threads may forget everything meanwhile: what they leave behind stays whole.

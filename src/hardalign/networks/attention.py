@@ -9,15 +9,19 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from hardalign.data.vocabulary import END
-from hardalign.networks.rows import Rows
+from hardalign.ops.layer import OutputLayer
 
 
 @dataclass(frozen=True)
-class Memory(Rows):
-    """A batch's source words: what of their encoder states is needed, computed only once."""
+class Memory:
+    """A batch's source words: their encoder states, and what every step needs of them."""
 
+    states: Tensor
+    """[B, J, 2·encoder] e_j."""
     present: Tensor
     """[B, J] true at source symbols, false at padding."""
+    tag_counts: Tensor
+    """[B] how many of a word's symbols are tags, which stand between begin and first letter."""
     attention_key: Tensor
     """[B, J, hidden] T e_j."""
     output_key: Tensor
@@ -34,19 +38,27 @@ class Attention(nn.Module):
         self.output = nn.Linear(joint, symbols)  # W
         self._hidden = hidden
 
-    def remember(self, states: Tensor, present: Tensor) -> Memory:
-        """Project the encoder's states once for all steps."""
+    def remember(self, states: Tensor, present: Tensor, tag_counts: Tensor) -> Memory:
+        """Projects the encoder's states once for all steps."""
         output_key = F.linear(states, self.combine.weight[:, self._hidden :])
-        return Memory(present, self.score(states), output_key)
+        return Memory(states, present, tag_counts, self.score(states), output_key)
 
     def log_alpha(self, decoded: Tensor, memory: Memory) -> Tensor:
-        """log α_j(i) [B, I, J] of decoder states [B, I, hidden]; −inf at padding (eq. 3)."""
+        """Returns log α_j(i) [B, I, J] of states [B, I, hidden]; −inf at padding (eq. 3)."""
         scores = decoded @ memory.attention_key.transpose(1, 2)
         return scores.masked_fill(~memory.present.unsqueeze(1), -torch.inf).log_softmax(-1)
 
     def output_query(self, decoded: Tensor) -> Tensor:
-        """The decoder half of S(h ⊕ e), with its bias."""
+        """Returns the decoder half of S(h ⊕ e), with its bias."""
         return F.linear(decoded, self.combine.weight[:, : self._hidden], self.combine.bias)
+
+    def output_layer(self, query: Tensor, memory: Memory) -> OutputLayer:
+        """Returns what decoder halves [B, I, d_s] and source words emit symbols by."""
+        return OutputLayer(query, memory.output_key, self.output_weight, self.output_bias)
+
+    def logits(self, joint: Tensor) -> Tensor:
+        """Returns W c̄ + b [..., V] of vectors [..., d_s]."""
+        return F.linear(joint, self.output_weight, self.output_bias)
 
     @property
     def output_weight(self) -> Tensor:
@@ -57,3 +69,15 @@ class Attention(nn.Module):
     def output_bias(self) -> Tensor:
         """The bias of W, likewise."""
         return self.output.bias[END:]
+
+
+def log_prob_of(logits: Tensor, target: Tensor, steps: Tensor) -> Tensor:
+    """Returns log softmax(logits) at the target; 0 at padding steps.
+
+    Args:
+        logits: [..., V]
+        target: [...] classes, any at padding steps.
+        steps: [...] true at steps that count.
+    """
+    chosen = logits.gather(-1, target.unsqueeze(-1)).squeeze(-1)
+    return (chosen - logits.logsumexp(-1)).masked_fill(~steps, 0.0)

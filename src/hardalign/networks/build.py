@@ -1,4 +1,4 @@
-"""A model from a row of the systems table, the sizes of a configuration and a vocabulary."""
+"""A network from a row of the systems' table, the sizes of a configuration and a vocabulary."""
 
 from __future__ import annotations
 
@@ -8,74 +8,104 @@ from hardalign.config import ModelConfig
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.networks.actions import Oracle
 from hardalign.networks.attention import Attention
-from hardalign.networks.chained import ChainAttention, ChainHead, ChainTransducer, MonotoneAttention
+from hardalign.networks.chained import ChainAttention, ChainHead, MonotoneAttention
 from hardalign.networks.decoder import Decoder
 from hardalign.networks.encoder import Encoder
-from hardalign.networks.fed import FedTransducer
-from hardalign.networks.feeding import Concatenated, FedDecoder, HardFeedHead, Merged, SoftFeedHead
+from hardalign.networks.fed import FedLikelihood, FedObjective, FedTransducer
+from hardalign.networks.fed_heads import HardFeedHead, SoftFeedHead
+from hardalign.networks.feeding import Concatenated, FedDecoder, Feeding, Merged
 from hardalign.networks.hard import HardHead
 from hardalign.networks.monotonic import MonotonicTransducer
+from hardalign.networks.objectives import Particles, SampledPaths, SampledPositions
 from hardalign.networks.pointer import PointerDecoder, TagFeatures
-from hardalign.networks.prior import PriorAttention, PriorTransducer
-from hardalign.networks.sampled import SampledPaths, SampledPositions
-from hardalign.networks.sizes import full_joint, merged_joint, pointer_decoder
+from hardalign.networks.prior import PriorAttention
 from hardalign.networks.soft import SoftHead
 from hardalign.networks.transducer import Transducer
-from hardalign.networks.unfed import UnfedTransducer
-from hardalign.systems import System, find_system
+from hardalign.networks.unfed import Head, Likelihood, Objective, UnfedTransducer
+from hardalign.sizes import full_joint, merged_joint, pointer_decoder
+from hardalign.systems import System, find_system, imported
 
-Parts = tuple[type[Attention], type[HardHead] | type[SoftHead], type[UnfedTransducer]]
+Sizes = tuple[int, int, int, int]
+"""Widths of the encoder's states, the decoder's and S's, and how many target symbols there are."""
 
-UNFED: dict[tuple[str, str], Parts] = {
-    ("hard", "free"): (Attention, HardHead, UnfedTransducer),
-    ("soft", "free"): (Attention, SoftHead, UnfedTransducer),
-    ("hard", "prior"): (PriorAttention, HardHead, PriorTransducer),
-    ("hard", "chain"): (ChainAttention, ChainHead, ChainTransducer),
-    ("hard", "monotone chain"): (MonotoneAttention, ChainHead, ChainTransducer),
+HEADS: dict[tuple[str, str], Callable[[Sizes], Head]] = {
+    ("hard", "content"): lambda sizes: HardHead(Attention(*sizes)),
+    ("hard", "prior"): lambda sizes: HardHead(PriorAttention(*sizes)),
+    ("hard", "chain"): lambda sizes: ChainHead(ChainAttention(*sizes)),
+    ("hard", "monotone chain"): lambda sizes: ChainHead(MonotoneAttention(*sizes)),
+    ("soft", "content"): lambda sizes: SoftHead(Attention(*sizes)),
+    ("soft", "prior"): lambda sizes: SoftHead(PriorAttention(*sizes)),
 }
-"""Parts of systems without input feeding, by their heads and what says where to look."""
-FED_HEADS: dict[str, type[HardFeedHead] | type[SoftFeedHead]] = {
-    "hard": HardFeedHead,
-    "soft": SoftFeedHead,
+"""Heads of systems without input feeding, by head and attention."""
+OBJECTIVES: dict[str, Callable[[ModelConfig], Objective]] = {
+    "likelihood": lambda config: Likelihood(),  # noqa: ARG005
+    "reinforce": lambda config: SampledPositions(config.samples),
 }
+"""What trains systems without input feeding."""
+FED_OBJECTIVES: dict[str, Callable[[ModelConfig], FedObjective[HardFeedHead]]] = {
+    "reinforce": lambda config: SampledPaths(config.samples),
+    "particles": lambda config: Particles(config.samples),
+}
+"""What trains hard attention with input feeding."""
 
 
 def build_model(config: ModelConfig, vocabulary: Vocabulary) -> Transducer:
-    """A new model with random weights.
+    """Returns a new network with random weights.
 
     Raises:
         HardalignError: If there is no system of that name.
     """
     system = find_system(config.system)
+    if system.builders is not None:
+        network: Transducer = imported(system.builders.network)(config, vocabulary)
+        return network
+    return compose(system, config, vocabulary)
+
+
+def compose(system: System, config: ModelConfig, vocabulary: Vocabulary) -> Transducer:
+    """Returns a new network of the parts that a row names."""
     return BUILDERS[system.feeding](system, config, vocabulary)
 
 
-def _unfed(system: System, config: ModelConfig, vocabulary: Vocabulary) -> Transducer:
+def unfed(
+    config: ModelConfig,
+    vocabulary: Vocabulary,
+    head: Callable[[Sizes], Head],
+    objective: Objective,
+) -> Transducer:
+    """Returns a system without input feeding, of some head and objective."""
     symbols = len(vocabulary.target)
     encoder = _encoder(config, len(vocabulary.source))
     decoder = Decoder(
         symbols, config.embedding, config.decoder, config.decoder_layers, config.dropout
     )
-    attention, head, transducer = UNFED[system.head, system.moves]
-    seeing = attention(2 * config.encoder, config.decoder, full_joint(config), symbols)
-    objective = SampledPositions(config.samples) if system.training == "reinforce" else None
-    return transducer(encoder, decoder, head(seeing), objective)
+    sizes = (2 * config.encoder, config.decoder, full_joint(config), symbols)
+    return UnfedTransducer(encoder, decoder, head(sizes), objective)
+
+
+def _unfed(system: System, config: ModelConfig, vocabulary: Vocabulary) -> Transducer:
+    head = HEADS[system.head, system.attention]
+    return unfed(config, vocabulary, head, OBJECTIVES[system.objective](config))
 
 
 def _fed(system: System, config: ModelConfig, vocabulary: Vocabulary) -> Transducer:
     symbols = len(vocabulary.target)
     encoder = _encoder(config, len(vocabulary.source))
-    feeding: Merged | Concatenated
-    if system.feeding == "merged":
-        feeding = Merged(config.embedding, merged_joint(config, symbols))
-    else:
-        feeding = Concatenated(config.embedding, full_joint(config))
+    feeding = _feeding(system, config, symbols)
     decoder = FedDecoder(
         symbols, config.embedding, feeding, config.decoder, config.decoder_layers, config.dropout
     )
     attention = Attention(2 * config.encoder, config.decoder, feeding.joint, symbols)
-    objective = SampledPaths(config.samples) if system.training == "reinforce" else None
-    return FedTransducer(encoder, decoder, FED_HEADS[system.head](attention), objective)
+    if system.feedback is None:
+        return FedTransducer(encoder, decoder, SoftFeedHead(attention), FedLikelihood())
+    head = HardFeedHead(attention, system.feedback)
+    return FedTransducer(encoder, decoder, head, FED_OBJECTIVES[system.objective](config))
+
+
+def _feeding(system: System, config: ModelConfig, symbols: int) -> Feeding:
+    if system.feeding == "merged":
+        return Merged(config.embedding, merged_joint(config, symbols))
+    return Concatenated(config.embedding, full_joint(config))
 
 
 def _pointed(system: System, config: ModelConfig, vocabulary: Vocabulary) -> Transducer:  # noqa: ARG001

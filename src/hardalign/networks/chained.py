@@ -12,40 +12,20 @@ farthest. With G = K = b = 0 this is `hard` itself. The chain begins at the begi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import cast
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from hardalign.data.vocabulary import END
 from hardalign.networks.attention import Attention, Memory
-from hardalign.networks.batch import Batch
-from hardalign.networks.hard import TOLERANCE, HardHead
-from hardalign.networks.rows import Rows
-from hardalign.networks.transducer import Step
-from hardalign.networks.unfed import UnfedState, UnfedTransducer
-from hardalign.ops.chain import (
-    Transitions,
-    chain_best_path,
-    chain_log_likelihood,
-    chain_posterior,
-    chain_samples,
-)
-from hardalign.ops.emission import Cells, emission_log_probs
+from hardalign.networks.hard import TRAINING
+from hardalign.networks.reading import Reading
+from hardalign.networks.unfed import Head
+from hardalign.ops.chain import Transitions, chain_log_likelihood
+from hardalign.ops.layer import EXACT
 from hardalign.ops.mixture import mixture_log_joint
 
 REACH = 5
 """Jumps beyond this count as this."""
-
-
-@dataclass(frozen=True)
-class ChainMemory(Memory):
-    """Source words, and where one goes from their symbols."""
-
-    jump_key: Tensor
-    """[B, J, jumps] K e_k + b"""
 
 
 class ChainAttention(Attention):
@@ -57,27 +37,32 @@ class ChainAttention(Attention):
         super().__init__(encoded, hidden, joint, symbols)
         self.jump = nn.Linear(hidden + encoded, 2 * REACH + 1)  # G and K
 
-    def remember(self, states: Tensor, present: Tensor) -> ChainMemory:
-        """Project the encoder's states once for all steps."""
-        memory = super().remember(states, present)
-        jump_key = F.linear(states, self.jump.weight[:, self._hidden :], self.jump.bias)
-        return ChainMemory(**vars(memory), jump_key=jump_key)
+    def transitions(self, decoded: Tensor, memory: Memory) -> Transitions:
+        """Returns log p(a_i = j | a_{i-1} = k) at [:, i, k, j], [B, I', J, J] for a slice of steps.
 
-    def log_transition(self, decoded: Tensor, memory: Memory) -> Tensor:
-        """[B, I, J, J] log p(a_i = j | a_{i-1} = k) at [:, i, k, j] of states [B, I, hidden]."""
-        memory = cast(ChainMemory, memory)
+        Args:
+            decoded: [B, I, hidden] decoder states.
+            memory: The source words.
+        """
         position = torch.arange(memory.present.shape[1], device=decoded.device)
         distance = position - position.unsqueeze(1)  # [J, J] of j from k
-        query = F.linear(decoded, self.jump.weight[:, : self._hidden])  # [B, I, jumps]
-        jumps = query.unsqueeze(2) + memory.jump_key.unsqueeze(1)  # [B, I, J, jumps] from k
-        index = (distance.clamp(-REACH, REACH) + REACH).expand(*jumps.shape[:2], -1, -1)
-        looks = decoded @ memory.attention_key.transpose(1, 2)  # [B, I, J] as in hard attention
+        index = distance.clamp(-REACH, REACH) + REACH
         possible = memory.present.unsqueeze(1)  # [B, 1, J]
         if self.monotone:
             # From padding, where nobody is, one may go anywhere: softmax needs somewhere to go.
             possible = possible & ((distance >= 0) | ~memory.present.unsqueeze(2))  # [B, J, J]
-        scores = jumps.gather(3, index) + looks.unsqueeze(2)  # [B, I, J, J]
-        return scores.masked_fill(~possible.unsqueeze(1), -torch.inf).log_softmax(-1)
+        impossible = ~possible.unsqueeze(1)
+        jump_query = F.linear(decoded, self.jump.weight[:, : self._hidden])  # [B, I, jumps]
+        jump_key = F.linear(memory.states, self.jump.weight[:, self._hidden :], self.jump.bias)
+
+        def block(steps: slice) -> Tensor:
+            jumps = jump_query[:, steps].unsqueeze(2) + jump_key.unsqueeze(1)  # [B, I', J, jumps]
+            jumps = jumps.gather(3, index.expand(*jumps.shape[:2], -1, -1))  # [B, I', J, J]
+            looks = decoded[:, steps] @ memory.attention_key.transpose(1, 2)  # [B, I', J]
+            scores = jumps + looks.unsqueeze(2)
+            return scores.masked_fill(impossible, -torch.inf).log_softmax(-1)
+
+        return block
 
 
 class MonotoneAttention(ChainAttention):
@@ -86,110 +71,27 @@ class MonotoneAttention(ChainAttention):
     monotone = True
 
 
-class ChainHead(HardHead):
+class ChainHead(Head):
     """Each symbol is produced from one source position; paths of positions are summed exactly."""
 
     attention: ChainAttention
 
-    def log_likelihood(
-        self, decoded: Tensor, memory: Memory, target: Tensor, steps: Tensor
-    ) -> Tensor:
-        """[B, I] log p(y_i | y_<i, x); 0 at padding steps."""
-        evidence = chain_log_likelihood(*self.chain(decoded, memory, target, steps))
-        return evidence.masked_fill(~steps, 0.0)  # where it is 0 but for rounding
+    def __init__(self, attention: ChainAttention) -> None:
+        super().__init__()
+        self.attention = attention
 
-    def align(self, decoded: Tensor, memory: Memory, target: Tensor, steps: Tensor) -> Tensor:
-        """[B, I, J] the exact posterior p(a_i = j | x, y)."""
-        return chain_posterior(*self.chain(decoded, memory, target, steps))
+    def log_likelihood(self, decoded: Tensor, reading: Reading) -> Tensor:
+        """Returns log p(y_i | y_<i, x) [B, I]; 0 at padding steps."""
+        transitions = self.attention.transitions(decoded, reading.memory)
+        emission = self._emission(decoded, reading)
+        evidence = chain_log_likelihood(lambda steps: transitions(steps).to(emission), emission)
+        return evidence.masked_fill(~reading.steps, 0.0)  # where it is 0 but for rounding
 
-    def log_joint(self, decoded: Tensor, memory: Memory, before: Tensor) -> tuple[Tensor, Tensor]:
-        """The next symbol and its position, together, one step of a search.
-
-        Args:
-            decoded: [N, hidden]
-            memory: Of the source words.
-            before: [N, J] log p(a_{i-1} = k | y_<i, x).
-
-        Returns:
-            [N, J, V] log p(a_i = j, y_i | y_<i, x), and [N, J] log p(a_i = j | y_<i, x).
-        """
-        decoded = decoded.unsqueeze(1)
-        transition = self.attention.log_transition(decoded, memory).squeeze(1)
-        predicted = (before.unsqueeze(2) + transition).logsumexp(1)
-        layer = self._layer(decoded, memory)
-        row, position = memory.present.nonzero(as_tuple=True)
-        emission = emission_log_probs(
-            layer.query.squeeze(1),
-            layer.key.flatten(0, 1),
-            layer.weight,
-            layer.bias,
-            Cells(row, row * memory.present.shape[1] + position),
-        )
-        joint = emission.new_full((*predicted.shape, emission.shape[1]), -torch.inf)
-        joint[row, position] = emission + predicted[row, position].unsqueeze(1)
-        return joint, predicted
-
-    def chain(
-        self, decoded: Tensor, memory: Memory, target: Tensor, steps: Tensor
-    ) -> tuple[Transitions, Tensor]:
-        """Transitions and emissions of given pairs, as ``hardalign.ops.chain`` wants them."""
+    def _emission(self, decoded: Tensor, reading: Reading) -> Tensor:
+        """Returns log p(y_i | a_i = j, y_<i, x) [B, I, J]; −inf at padding positions."""
         # Every position weighs the same here: none is left out, whatever the tolerance.
-        equal = decoded.new_zeros(*steps.shape, memory.present.shape[1])
-        equal = equal.masked_fill(~memory.present.unsqueeze(1), -torch.inf)
-        tolerance = TOLERANCE if self.training else 0.0
-        layer = self._layer(decoded, memory)
-        emission = mixture_log_joint(equal, layer, target, steps, tolerance)
-
-        def transitions(block: slice) -> Tensor:
-            return self.attention.log_transition(decoded[:, block], memory).to(emission.dtype)
-
-        return transitions, emission
-
-
-@dataclass(frozen=True)
-class ChainState(UnfedState):
-    """The source words, the decoder's memory, and where the last symbol may have come from."""
-
-    joint: Tensor
-    """[N, J, V] log p(a_i = j, y_i | y_<i, x) of every y_i that may be chosen; [N, J, 1] at first,
-    when there is nothing to choose."""
-
-
-class ChainTransducer(UnfedTransducer):
-    """Carries the forward vector through a search.
-
-    Each step's distribution is the exact p(y_i | y_<i, x): all alignments of the prefix are summed.
-    """
-
-    head: ChainHead
-
-    def begin(self, batch: Batch) -> ChainState:
-        """Read the source words; the chain is at their begin symbols."""
-        state = super().begin(batch)
-        start = torch.full_like(state.memory.attention_key[:, :, :1], -torch.inf)
-        start[:, 0] = 0.0
-        return ChainState(state.memory, state.hidden, start)
-
-    def step(self, state: Rows, previous: Tensor) -> Step:
-        """The distribution of the symbol after ``previous`` [N]."""
-        state = cast(ChainState, state)
-        chosen = (previous - END).clamp(0, state.joint.shape[2] - 1)  # [N]; the begin counts as 0
-        index = chosen[:, None, None].expand(-1, state.joint.shape[1], 1)
-        before = state.joint.gather(2, index).squeeze(2).log_softmax(1)
-        decoded, hidden = self.decoder.step(previous, state.hidden)
-        joint, predicted = self.head.log_joint(decoded, state.memory, before)
-        return Step(joint.logsumexp(1), predicted.exp(), ChainState(state.memory, hidden, joint))
-
-    def best_path(self, batch: Batch) -> Tensor:
-        """[B, I] the most probable alignment of given pairs, by the Viterbi algorithm."""
-        *_, steps = read = self._read(batch)
-        return chain_best_path(*self.head.chain(*read), steps)
-
-    def sample_paths(self, batch: Batch, noise: Tensor) -> Tensor:
-        """[B, I, S] alignments drawn from p(a | x, y) of given pairs, by backward sampling.
-
-        Args:
-            batch: Pairs.
-            noise: [B, I, S] independent and uniform in [0, 1).
-        """
-        return chain_samples(*self.head.chain(*self._read(batch)), noise)
+        equal = decoded.new_zeros(*reading.steps.shape, reading.memory.present.shape[1])
+        equal = equal.masked_fill(~reading.memory.present.unsqueeze(1), -torch.inf)
+        layer = self.attention.output_layer(self.attention.output_query(decoded), reading.memory)
+        tolerance = TRAINING if self.training else EXACT
+        return mixture_log_joint(equal, layer, reading.target, reading.steps, tolerance)

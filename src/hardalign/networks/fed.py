@@ -2,52 +2,101 @@
 
 They cannot read a whole target at once. The loop holds only what waits for the step before;
 embeddings, projections of the source and the output layer are computed for all steps together.
+A pair can be followed several times, each time feeding back something else: its particles.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import cast
+from typing import Generic, Protocol, TypeVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
-from hardalign.data.vocabulary import BEGIN, END
-from hardalign.networks.attention import Memory
+from hardalign.data.vocabulary import BEGIN
+from hardalign.networks.attention import Attention
 from hardalign.networks.batch import Batch
-from hardalign.networks.decoder import Hidden
 from hardalign.networks.encoder import Encoder
-from hardalign.networks.feeding import FedDecoder, HardFeedHead, SoftFeedHead, Trace, drawn, spoken
-from hardalign.networks.rows import Rows
-from hardalign.networks.sampled import SampledPaths
-from hardalign.networks.transducer import Step, Transducer
-from hardalign.networks.unfed import within
+from hardalign.networks.feeding import FedDecoder
+from hardalign.networks.reading import Reading
+from hardalign.networks.transducer import Transducer
 
-Choice = Callable[[Tensor], Tensor]
-"""From log α(i) [N, 1, J] to the weights of the source states whose mix is fed back."""
+Rule = Callable[[int, Tensor, Tensor], Tensor]
+"""Says what is fed back: from a step's number i, log α(i) [B, k, J] and the decoder half of
+S(h ⊕ e) [B, k, d_s] of k particles to the weights [B, k, J] of the source states that are mixed."""
 
 
 @dataclass(frozen=True)
-class FedState(Rows):
-    """The source words, the decoder's memory and what attention saw last."""
+class Trace:
+    """What happened at the steps of k particles of each pair."""
 
-    memory: Memory
-    hidden: Hidden
-    fed: Tensor
-    """[N, d_s] c̄_{i-1}"""
+    log_alpha: Tensor
+    """[B, I, k, J]"""
+    query: Tensor
+    """[B, I, k, d_s] the decoder half of S(h ⊕ e)."""
+    weights: Tensor
+    """[B, I, k, J] of the source states that were mixed and fed back."""
+    joint: Tensor
+    """[B, I, k, d_s] c̄_i = f(h_i, c_i), where c_i is that mix."""
 
 
-class FedTransducer(Transducer):
-    """Encoder, input-fed decoder and a head; trained by likelihood, or on sampled alignments."""
+class FedHead(Protocol):
+    """Decides where the weights α go, and what is fed back when decoding; a module."""
+
+    @property
+    def attention(self) -> Attention:
+        """T, S and W."""
+
+    def rule(self, reading: Reading) -> Rule:
+        """Returns what is fed back when scoring and decoding, where nothing is left to chance."""
+
+    def log_likelihood(self, trace: Trace, reading: Reading) -> Tensor:
+        """Returns log p(y_i | y_<i, x) [B, I, k] of each particle; 0 at padding steps."""
+
+
+AnyHead = TypeVar("AnyHead", bound=FedHead)
+"""The kind of head that an objective can train."""
+
+
+class FedObjective(nn.Module, ABC, Generic[AnyHead]):
+    """What training minimises."""
+
+    samples = 1
+    """k, how many particles a pair has."""
+
+    @abstractmethod
+    def rule(self, head: AnyHead, reading: Reading) -> Rule:
+        """Returns what is fed back in training."""
+
+    @abstractmethod
+    def forward(self, head: AnyHead, trace: Trace, reading: Reading) -> Tensor:
+        """Returns a loss for each pair [B]."""
+
+
+class FedLikelihood(FedObjective[FedHead]):
+    """Minus the log-likelihood, exact."""
+
+    def rule(self, head: FedHead, reading: Reading) -> Rule:
+        """Returns the head's own rule."""
+        return head.rule(reading)
+
+    def forward(self, head: FedHead, trace: Trace, reading: Reading) -> Tensor:
+        """Returns −log p(y | x) [B]."""
+        return -head.log_likelihood(trace, reading).sum((1, 2))
+
+
+class FedTransducer(Transducer, Generic[AnyHead]):
+    """Encoder, input-fed decoder, a head and an objective."""
 
     def __init__(
         self,
         encoder: Encoder,
         decoder: FedDecoder,
-        head: SoftFeedHead | HardFeedHead,
-        objective: SampledPaths | None = None,
+        head: AnyHead,
+        objective: FedObjective[AnyHead],
     ) -> None:
         super().__init__()
         self.encoder = encoder
@@ -56,71 +105,35 @@ class FedTransducer(Transducer):
         self.objective = objective
 
     def symbol_log_likelihood(self, batch: Batch) -> Tensor:
-        """[B, I] log p(y_i | y_<i, x): exact (soft), or by ``HardFeedHead``'s rule (hard)."""
-        return self.head.log_likelihood(*self._follow(batch))
-
-    def align(self, batch: Batch) -> Tensor:
-        """[B, I, J] attention weights (soft) or posterior by ``HardFeedHead``'s rule (hard)."""
-        return self.head.align(*self._follow(batch))
+        """Returns log p(y_i | y_<i, x) [B, I]: exact (soft), or by the decoding rule (hard)."""
+        reading = Reading.of(batch, self.encoder, self.head.attention)
+        trace = self.follow(batch.target, reading, self.head.rule(reading))
+        return self.head.log_likelihood(trace, reading).squeeze(2)
 
     def loss(self, batch: Batch) -> Tensor:
-        """[B] minus the log-likelihood, or minus the bound that the objective estimates."""
-        if self.objective is None:
-            return super().loss(batch)
-        trace, _, classes, steps = self._follow(batch, drawn, self.objective.samples)
-        rewards = spoken(self.head.attention, trace.joint, classes, steps)
-        position = trace.weights.argmax(-1, keepdim=True)
-        log_alpha = trace.log_alpha.gather(-1, position).squeeze(-1)
-        losses: Tensor = self.objective(rewards, log_alpha, steps)
+        """Returns what the objective makes of the pairs [B]."""
+        reading = Reading.of(batch, self.encoder, self.head.attention)
+        rule = self.objective.rule(self.head, reading)
+        trace = self.follow(batch.target, reading, rule, self.objective.samples)
+        losses: Tensor = self.objective(self.head, trace, reading)
         return losses
 
-    def begin(self, batch: Batch) -> FedState:
-        """Read the source words."""
-        return FedState(self._remember(batch), *self.decoder.begin(len(batch)))
-
-    def step(self, state: Rows, previous: Tensor) -> Step:
-        """The distribution of the symbol after ``previous`` [N]."""
-        state = cast(FedState, state)
-        trace, after = self._walk(state, previous.unsqueeze(1), self.head.choose)
-        log_probs = self.head.log_probs(trace, state.memory)
-        return Step(log_probs, trace.log_alpha.squeeze(1).exp(), after)
-
-    def _remember(self, batch: Batch) -> Memory:
-        states = self.encoder(batch.source, batch.source_lengths)
-        present = within(batch.source_lengths, batch.source.shape[1])
-        return self.head.attention.remember(states, present)
-
-    def _follow(
-        self, batch: Batch, choose: Choice | None = None, times: int = 1
-    ) -> tuple[Trace, Memory, Tensor, Tensor]:
-        """Walk along given targets, each several times: trace, source, classes, steps that count.
-
-        Sources are encoded once however often their targets are followed.
-        """
-        state = self.begin(batch)
-        target, lengths = batch.target, batch.target_lengths
-        if times > 1:
-            rows = torch.arange(len(batch), device=target.device).repeat_interleave(times)
-            state, target, lengths = state.select(rows), target[rows], lengths[rows]
-        previous = F.pad(target[:, :-1], (1, 0), value=BEGIN)
-        trace, _ = self._walk(state, previous, choose or self.head.choose)
-        classes = (target - END).clamp(min=0)  # padding steps count nowhere
-        return trace, state.memory, classes, within(lengths, target.shape[1])
-
-    def _walk(self, state: FedState, previous: Tensor, choose: Choice) -> tuple[Trace, FedState]:
-        """Read ``previous`` [N, I] symbol by symbol, feeding back what ``choose`` chooses."""
-        attention, memory, hidden, fed = self.head.attention, state.memory, state.hidden, state.fed
+    def follow(self, target: Tensor, reading: Reading, rule: Rule, particles: int = 1) -> Trace:
+        """Follows ``target`` [B, I] symbol by symbol with k particles, feeding back by a rule."""
+        attention, memory = self.head.attention, reading.memory
+        apart = (len(target), particles, -1)  # [B, k, …] for attention, [B·k, …] for the LSTM
+        previous = F.pad(target[:, :-1], (1, 0), value=BEGIN).repeat_interleave(particles, 0)
         enter = self.decoder.read(previous)
+        hidden, fed = self.decoder.begin(len(previous))
         # Cut from S once: the gradient of a cut is as large as S, and would be so at every step.
         weight = attention.combine.weight[:, : self.decoder.hidden].t()
-        seen: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []
+        steps: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []
         for i in range(previous.shape[1]):
-            decoded, hidden = self.decoder.step(enter(i, fed), hidden)
-            log_alpha = attention.log_alpha(decoded.unsqueeze(1), memory)  # [N, 1, J]
-            weights = choose(log_alpha)
-            query = torch.addmm(attention.combine.bias, decoded, weight).unsqueeze(1)
-            joint = torch.baddbmm(query, weights, memory.output_key).tanh()  # [N, 1, d_s]
-            fed = joint.squeeze(1)
-            seen.append((decoded.unsqueeze(1), log_alpha, weights, joint))
-        trace = Trace(*(torch.cat(column, 1) for column in zip(*seen, strict=True)))
-        return trace, FedState(memory, hidden, fed)
+            decoded, hidden = self.decoder.step(enter(i, fed), hidden)  # [B·k, hidden]
+            log_alpha = attention.log_alpha(decoded.view(apart), memory)  # [B, k, J]
+            query = torch.addmm(attention.combine.bias, decoded, weight).view(apart)
+            weights = rule(i, log_alpha, query)
+            joint = torch.baddbmm(query, weights, memory.output_key).tanh()  # [B, k, d_s]
+            fed = joint.flatten(0, 1)
+            steps.append((log_alpha, query, weights, joint))
+        return Trace(*(torch.stack(column, 1) for column in zip(*steps, strict=True)))

@@ -2,46 +2,39 @@
 
 from __future__ import annotations
 
-from torch import Tensor, nn
+from torch import Tensor
 
-from hardalign.networks.attention import Attention, Memory
-from hardalign.ops.mixture import OutputLayer, mixture_log_joint, mixture_log_probs
+from hardalign.networks.attention import Attention
+from hardalign.networks.reading import Reading
+from hardalign.networks.unfed import Head
+from hardalign.ops.layer import EXACT, Tolerance
+from hardalign.ops.mixture import mixture_log_joint
 
-TOLERANCE = 1e-6
-"""Error per symbol that training (relative) and decoding (absolute) may make by leaving positions
-out: about what float32 makes anyway. Scores and alignments of given pairs leave none out."""
+TRAINING = Tolerance(value=1e-6, gradient=1e-6)
+"""What training may leave out: about what float32 does anyway. Scores leave out nothing."""
 
 
-class HardHead(nn.Module):
+class HardHead(Head):
     """Each symbol is produced from one source position; the position is summed out exactly."""
 
     def __init__(self, attention: Attention) -> None:
         super().__init__()
         self.attention = attention
 
-    def log_likelihood(
-        self, decoded: Tensor, memory: Memory, target: Tensor, steps: Tensor
-    ) -> Tensor:
-        """[B, I] log Σ_j α_j(i) p(y_i | j, y_<i, x); 0 at padding steps (eq. 1d)."""
-        return self._log_joint(decoded, memory, target, steps).logsumexp(-1)
+    def log_likelihood(self, decoded: Tensor, reading: Reading) -> Tensor:
+        """Returns log Σ_j α_j(i) p(y_i | j, y_<i, x) [B, I]; 0 at padding steps (eq. 1d)."""
+        log_alpha = self.attention.log_alpha(decoded, reading.memory)
+        query = self.attention.output_query(decoded)
+        return self.log_joint(log_alpha, query, reading).logsumexp(-1)
 
-    def log_probs(self, decoded: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
-        """[N, V] the next symbol's log-probabilities, and α [N, J]."""
-        log_alpha = self.attention.log_alpha(decoded.unsqueeze(1), memory).squeeze(1)
-        layer = self._layer(decoded.unsqueeze(1), memory)
-        return mixture_log_probs(log_alpha, layer, TOLERANCE), log_alpha.exp()
+    def log_joint(self, log_alpha: Tensor, query: Tensor, reading: Reading) -> Tensor:
+        """Returns log α_j(i) + log p(y_i | j, y_<i, x) [B, I, J].
 
-    def align(self, decoded: Tensor, memory: Memory, target: Tensor, steps: Tensor) -> Tensor:
-        """[B, I, J] the exact posterior p(a_i = j | x, y)."""
-        return self._log_joint(decoded, memory, target, steps).softmax(-1)
-
-    def _log_joint(self, decoded: Tensor, memory: Memory, target: Tensor, steps: Tensor) -> Tensor:
-        log_alpha = self.attention.log_alpha(decoded, memory)
-        tolerance = TOLERANCE if self.training else 0.0
-        layer = self._layer(decoded, memory)
-        return mixture_log_joint(log_alpha, layer, target, steps, tolerance)
-
-    def _layer(self, decoded: Tensor, memory: Memory) -> OutputLayer:
-        attention = self.attention
-        query = attention.output_query(decoded)
-        return OutputLayer(query, memory.output_key, attention.output_weight, attention.output_bias)
+        Args:
+            log_alpha: [B, I, J]
+            query: [B, I, d_s] decoder halves of S(h ⊕ e).
+            reading: The pairs.
+        """
+        layer = self.attention.output_layer(query, reading.memory)
+        tolerance = TRAINING if self.training else EXACT
+        return mixture_log_joint(log_alpha, layer, reading.target, reading.steps, tolerance)

@@ -7,8 +7,6 @@ STEP to the next position, or end. It is trained on the actions of a character a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import cast
 
 import torch
 from torch import Tensor
@@ -18,29 +16,9 @@ from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import BEGIN, END, PAD
 from hardalign.networks.actions import Oracle, pointers
 from hardalign.networks.batch import Batch
-from hardalign.networks.decoder import Hidden
 from hardalign.networks.encoder import Encoder
 from hardalign.networks.pointer import PointerDecoder, TagFeatures
-from hardalign.networks.rows import Rows, Shared
-from hardalign.networks.transducer import Step, Transducer
-from hardalign.networks.unfed import within
-
-
-@dataclass(frozen=True)
-class PointerState(Rows):
-    """The source words without their tags, and how far decoding has come."""
-
-    states: Shared
-    """[N, J, 2·hidden] of begin, letters, end, padding: as wide as the batch with its tags."""
-    last: Tensor
-    """[N] the position of the end symbol."""
-    tag_counts: Tensor
-    """[N] how far to the right of their positions the batch has the letters."""
-    features: Tensor
-    """[N, embedding] the tags, or [N, 0]."""
-    pointer: Tensor
-    """[N]"""
-    hidden: Hidden
+from hardalign.networks.transducer import Transducer
 
 
 class MonotonicTransducer(Transducer):
@@ -56,16 +34,11 @@ class MonotonicTransducer(Transducer):
         self.tags = tags
 
     def prepare(self, pairs: Sequence[Encoded]) -> None:
-        """Learn to align the training pairs."""
+        """Learns to align the training pairs."""
         self.oracle.fit(pairs)
 
-    @property
-    def silent(self) -> int:
-        """STEP, which moves the pointer and writes nothing."""
-        return self.oracle.step
-
     def symbol_log_likelihood(self, batch: Batch) -> Tensor:
-        """[B, I] log-probability of the oracle's actions, in nats: of each symbol's STEPs and it.
+        """Returns log-probabilities [B, I] of the oracle's actions: of each symbol and its STEPs.
 
         A string can be written by many sequences of actions, so the sum is a lower bound of
         log p(y | x), tight where the model is sure of when to step.
@@ -77,11 +50,10 @@ class MonotonicTransducer(Transducer):
         states = self.encoder(letters[:, :longest], last + 1)
         attended = states.gather(1, position.unsqueeze(-1).expand(-1, -1, states.shape[-1]))
         features = self._features(batch).unsqueeze(1).expand(-1, actions.shape[1], -1)
-        log_probs, _ = self.decoder(
+        log_probs = self.decoder(
             F.pad(actions[:, :-1], (1, 0), value=BEGIN),
             torch.cat([attended, features], -1),
             position == last.unsqueeze(1),
-            self.decoder.begin(len(batch)),
         )  # [B, K, C]
         classes = (actions - END).clamp(min=0)
         chosen = log_probs.gather(-1, classes.unsqueeze(-1)).squeeze(-1)
@@ -91,43 +63,8 @@ class MonotonicTransducer(Transducer):
         nothing: Tensor = chosen.new_zeros(batch.target.shape)
         return nothing.scatter_add(1, symbol, chosen)
 
-    def align(self, batch: Batch) -> Tensor:
-        """[B, I, J] certain: where the oracle's pointer is when each symbol is written."""
-        actions = self.oracle(batch)
-        columns = _columns(pointers(actions, self.oracle.step), batch.tag_counts)
-        row, k = ((actions != self.oracle.step) & (actions != PAD)).nonzero(as_tuple=True)
-        weight = self.decoder.output.weight
-        alignment = weight.new_zeros(*batch.target.shape, batch.source.shape[1])
-        # The symbols of the batch are as many, in the same order.
-        _, i = within(batch.target_lengths, batch.target.shape[1]).nonzero(as_tuple=True)
-        alignment[row, i, columns[row, k]] = 1.0
-        return alignment
-
-    def begin(self, batch: Batch) -> PointerState:
-        """Read the source words; every pointer is at its begin symbol."""
-        letters, last = _letters(batch)
-        states = Shared.of(self.encoder(letters, last + 1))
-        hidden = self.decoder.begin(len(batch))
-        pointer = torch.zeros_like(last)
-        return PointerState(states, last, batch.tag_counts, self._features(batch), pointer, hidden)
-
-    def step(self, state: Rows, previous: Tensor) -> Step:
-        """The distribution of the action after ``previous`` [N]: an end, a letter, or STEP."""
-        state = cast(PointerState, state)
-        pointer = state.pointer + (previous == self.oracle.step)
-        states = state.states
-        attended = torch.cat([states.table[states.row, pointer], state.features], -1)
-        at_end = (pointer == state.last).unsqueeze(1)
-        log_probs, hidden = self.decoder(
-            previous.unsqueeze(1), attended.unsqueeze(1), at_end, state.hidden
-        )
-        after = replace(state, pointer=pointer, hidden=hidden)
-        columns = _columns(pointer.unsqueeze(1), state.tag_counts).squeeze(1)
-        looked = F.one_hot(columns, states.table.shape[1]).to(log_probs.dtype)
-        return Step(log_probs.squeeze(1), looked, after)
-
     def _features(self, batch: Batch) -> Tensor:
-        """[B, embedding] the tags, or nothing, [B, 0]."""
+        """Returns the tags as a vector [B, embedding], or nothing, [B, 0]."""
         embedding = self.encoder.embedding.weight
         if self.tags is None:
             return embedding.new_zeros(len(batch), 0)

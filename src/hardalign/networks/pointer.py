@@ -7,7 +7,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from hardalign.data.vocabulary import END, PAD
-from hardalign.networks.decoder import Hidden
 
 
 class PointerDecoder(nn.Module):
@@ -23,38 +22,26 @@ class PointerDecoder(nn.Module):
         self.dropout = nn.Dropout(dropout)
         self.output = nn.Linear(hidden, actions)
 
-    def begin(self, rows: int) -> Hidden:
-        """The zero state."""
-        zero = self.output.weight.new_zeros(rows, self.lstm.num_layers, self.lstm.hidden_size)
-        return Hidden(zero, zero)
-
-    def forward(
-        self, previous: Tensor, attended: Tensor, at_end: Tensor, hidden: Hidden
-    ) -> tuple[Tensor, Hidden]:
-        """Log-probabilities of the next actions.
+    def forward(self, previous: Tensor, attended: Tensor, at_end: Tensor) -> Tensor:
+        """Returns log-probabilities of the next actions.
 
         Args:
-            previous: [N, K] the actions before them.
-            attended: [N, K, attended] what the pointer sees when they are chosen.
-            at_end: [N, K] where the pointer can go no further.
-            hidden: What was before the first of them.
+            previous: [B, K] the actions before them.
+            attended: [B, K, attended] what the pointer sees when they are chosen.
+            at_end: [B, K] where the pointer can go no further.
 
         Returns:
-            [N, K, C] the classes end, letters, and STEP as the last, impossible ``at_end``; and
-            the state after all.
+            [B, K, C] the classes end, letters, and STEP as the last, impossible ``at_end``.
         """
-        before = (hidden.h.transpose(0, 1).contiguous(), hidden.c.transpose(0, 1).contiguous())
-        inputs = torch.cat([self.dropout(self.embedding(previous)), attended], -1)
-        states, (h, c) = self.lstm(inputs, before)
+        states, _ = self.lstm(torch.cat([self.dropout(self.embedding(previous)), attended], -1))
         # Reserved symbols are never produced, so they take no part in the softmax.
         logits = F.linear(self.dropout(states), self.output.weight[END:], self.output.bias[END:])
         barred = F.pad(at_end.unsqueeze(-1), (logits.shape[-1] - 1, 0))
-        log_probs = logits.masked_fill(barred, -torch.inf).log_softmax(-1)
-        return log_probs, Hidden(h.transpose(0, 1), c.transpose(0, 1))
+        return logits.masked_fill(barred, -torch.inf).log_softmax(-1)
 
 
 class TagFeatures(nn.Module):
-    """A word's tags as one vector: a slot for each tag there is, zero if the word has it not."""
+    """A word's tags as one vector: a slot for each tag there is, zeros where the word lacks it."""
 
     def __init__(self, tags: int, embedding: int, dropout: float) -> None:
         super().__init__()
@@ -62,7 +49,7 @@ class TagFeatures(nn.Module):
         self.merge = nn.Linear(tags * embedding, embedding)
 
     def forward(self, source: Tensor, tag_counts: Tensor, embedding: Tensor) -> Tensor:
-        """Merge the tags of each row.
+        """Merges the tags of each row.
 
         Args:
             source: [B, J] begin, tags, and what does not matter here.

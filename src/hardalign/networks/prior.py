@@ -10,28 +10,13 @@ places being counted from the first letter, so that tags before it do not shift 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import cast
-
 import torch
 from torch import Tensor, nn
 
 from hardalign.networks.attention import Attention, Memory
-from hardalign.networks.batch import Batch
-from hardalign.networks.rows import Rows
-from hardalign.networks.transducer import Step
-from hardalign.networks.unfed import UnfedState, UnfedTransducer
 
 REACH = 10
 """Distances beyond this count as this."""
-
-
-@dataclass(frozen=True)
-class PlacedMemory(Memory):
-    """Source words and where their symbols are."""
-
-    ahead: Tensor
-    """[B, J] by how many places each symbol is ahead of the next target symbol."""
 
 
 class PriorAttention(Attention):
@@ -42,25 +27,10 @@ class PriorAttention(Attention):
         self.bias = nn.Parameter(torch.zeros(2 * REACH + 1))
 
     def log_alpha(self, decoded: Tensor, memory: Memory) -> Tensor:
-        """log α_j(i) [B, I, J] of decoder states [B, I, hidden]; −inf at padding."""
-        step = torch.arange(decoded.shape[1], device=decoded.device).unsqueeze(1)
-        distance = cast(PlacedMemory, memory).ahead.unsqueeze(1) - step  # [B, I, J]
+        """Returns log α_j(i) [B, I, J] of decoder states [B, I, hidden]; −inf at padding."""
+        step = torch.arange(decoded.shape[1], device=decoded.device)
+        column = torch.arange(memory.present.shape[1], device=decoded.device)
+        place = column - 1 - memory.tag_counts.unsqueeze(1)  # [B, J]
+        distance = place.unsqueeze(1) - step.unsqueeze(1)  # [B, I, J]
         bias = self.bias[distance.clamp(-REACH, REACH) + REACH]
         return (super().log_alpha(decoded, memory) + bias).log_softmax(-1)
-
-
-class PriorTransducer(UnfedTransducer):
-    """Tells attention where source symbols are, and in a search how far the target has come."""
-
-    def _remember(self, batch: Batch) -> PlacedMemory:
-        place = torch.arange(batch.source.shape[1], device=batch.source.device)
-        ahead = place - 1 - batch.tag_counts.unsqueeze(1)
-        return PlacedMemory(**vars(super()._remember(batch)), ahead=ahead)
-
-    def step(self, state: Rows, previous: Tensor) -> Step:
-        """The distribution of the symbol after ``previous`` [N]."""
-        step = super().step(state, previous)
-        after = cast(UnfedState, step.state)
-        memory = cast(PlacedMemory, after.memory)
-        memory = replace(memory, ahead=memory.ahead - 1)
-        return replace(step, state=replace(after, memory=memory))

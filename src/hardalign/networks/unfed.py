@@ -2,44 +2,49 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import cast
+from abc import ABC, abstractmethod
 
-import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from hardalign.data.vocabulary import END
-from hardalign.networks.attention import Memory
+from hardalign.networks.attention import Attention
 from hardalign.networks.batch import Batch
-from hardalign.networks.decoder import Decoder, Hidden
+from hardalign.networks.decoder import Decoder
 from hardalign.networks.encoder import Encoder
-from hardalign.networks.hard import HardHead
-from hardalign.networks.rows import Rows
-from hardalign.networks.sampled import SampledPositions
-from hardalign.networks.soft import SoftHead
-from hardalign.networks.transducer import Step, Transducer
+from hardalign.networks.reading import Reading
+from hardalign.networks.transducer import Transducer
 
 
-@dataclass(frozen=True)
-class UnfedState(Rows):
-    """The source words and the decoder's memory."""
+class Head(nn.Module, ABC):
+    """Decides where the weights α go."""
 
-    memory: Memory
-    hidden: Hidden
+    attention: Attention
+
+    @abstractmethod
+    def log_likelihood(self, decoded: Tensor, reading: Reading) -> Tensor:
+        """Returns log p(y_i | y_<i, x) [B, I] of decoder states [B, I, hidden]; 0 at padding."""
+
+
+class Objective(nn.Module, ABC):
+    """What training minimises."""
+
+    @abstractmethod
+    def forward(self, head: Head, decoded: Tensor, reading: Reading) -> Tensor:
+        """Returns a loss for each pair [B]."""
+
+
+class Likelihood(Objective):
+    """Minus the log-likelihood, exact."""
+
+    def forward(self, head: Head, decoded: Tensor, reading: Reading) -> Tensor:
+        """Returns −log p(y | x) [B]."""
+        return -head.log_likelihood(decoded, reading).sum(-1)
 
 
 class UnfedTransducer(Transducer):
-    """Encoder, decoder and a head that decides where the weights α go.
-
-    Trained by exact likelihood unless it is given another objective.
-    """
+    """Encoder, decoder, a head and an objective."""
 
     def __init__(
-        self,
-        encoder: Encoder,
-        decoder: Decoder,
-        head: HardHead | SoftHead,
-        objective: SampledPositions | None = None,
+        self, encoder: Encoder, decoder: Decoder, head: Head, objective: Objective
     ) -> None:
         super().__init__()
         self.encoder = encoder
@@ -48,43 +53,12 @@ class UnfedTransducer(Transducer):
         self.objective = objective
 
     def symbol_log_likelihood(self, batch: Batch) -> Tensor:
-        """[B, I] log p(y_i | y_<i, x) in nats, exact; 0 at padding."""
-        return self.head.log_likelihood(*self._read(batch))
+        """Returns log p(y_i | y_<i, x) [B, I] in nats, exact; 0 at padding."""
+        reading = Reading.of(batch, self.encoder, self.head.attention)
+        return self.head.log_likelihood(self.decoder(batch.target), reading)
 
     def loss(self, batch: Batch) -> Tensor:
-        """[B] minus the log-likelihood, or what the objective makes of the pairs."""
-        if self.objective is None:
-            return super().loss(batch)
-        losses: Tensor = self.objective(self.head.attention, *self._read(batch))
+        """Returns what the objective makes of the pairs [B]."""
+        reading = Reading.of(batch, self.encoder, self.head.attention)
+        losses: Tensor = self.objective(self.head, self.decoder(batch.target), reading)
         return losses
-
-    def align(self, batch: Batch) -> Tensor:
-        """[B, I, J] posterior (hard) or attention weights (soft) of given pairs."""
-        return self.head.align(*self._read(batch))
-
-    def begin(self, batch: Batch) -> UnfedState:
-        """Read the source words."""
-        return UnfedState(self._remember(batch), self.decoder.begin(len(batch)))
-
-    def step(self, state: Rows, previous: Tensor) -> Step:
-        """The distribution of the symbol after ``previous`` [N]."""
-        state = cast(UnfedState, state)
-        decoded, hidden = self.decoder.step(previous, state.hidden)
-        log_probs, alpha = self.head.log_probs(decoded, state.memory)
-        return Step(log_probs, alpha, UnfedState(state.memory, hidden))
-
-    def _remember(self, batch: Batch) -> Memory:
-        states = self.encoder(batch.source, batch.source_lengths)
-        present = within(batch.source_lengths, batch.source.shape[1])
-        return self.head.attention.remember(states, present)
-
-    def _read(self, batch: Batch) -> tuple[Tensor, Memory, Tensor, Tensor]:
-        """Decoder states, source, target classes and the steps that count."""
-        steps = within(batch.target_lengths, batch.target.shape[1])
-        classes = (batch.target - END).clamp(min=0)  # padding steps count nowhere
-        return self.decoder(batch.target), self._remember(batch), classes, steps
-
-
-def within(lengths: Tensor, longest: int) -> Tensor:
-    """Mask [B, longest], true within each row's length."""
-    return torch.arange(longest, device=lengths.device) < lengths.unsqueeze(1)

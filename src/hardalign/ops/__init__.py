@@ -1,1 +1,1 @@
-"""Pure tensor functions, without parameters of their own."""
+"""Pure tensor functions with gradients, without parameters of their own; see ``README.md``."""

@@ -3,7 +3,7 @@
     p(y, a | x) = Π_i p(a_i | a_{i-1}, y_<i, x) p(y_i | a_i, y_<i, x),      a_0 = 0
 
 All |x|^|y| paths a are summed exactly by the forward algorithm, in |y|·|x|² operations and in log
-space. A chain is given by
+space; ``naive.chain_log_likelihood`` is the plain version. A chain is given by
 
     transitions(steps)  [B, I', J, J]  log p(a_i = j | a_{i-1} = k, y_<i, x) at [:, i, k, j] of a
                                        slice of the steps,
@@ -14,12 +14,14 @@ grow with |y|·|x|². Those from each k are a distribution over j, so that a pad
 nothing, changes no sum. Where j is padding or cannot be reached they are −inf.
 
 What happened before a step is known from its origins, p(a_{i-1} = k | a_i = j, y_<i, x): followed
-back from the last step they give the posterior, samples, and the gradient of the likelihood.
+back from the last step they give the gradient of the likelihood. By the emissions that gradient is
+the posterior p(a_i = j | x, y). Best paths and samples are for answering, not for learning:
+``hardalign.runtime`` has them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -34,69 +36,22 @@ BLOCK_FLOATS = 1 << 18
 
 
 def chain_log_likelihood(transitions: Transitions, emission: Tensor) -> Tensor:
-    """[B, I] log p(y_i | y_<i, x), which add up to log p(y | x); differentiable."""
+    """Returns log p(y_i | y_<i, x) [B, I], which add up to log p(y | x); differentiable."""
 
-    def run(before: Tensor, steps: slice, said: Tensor) -> tuple[Tensor, Tensor]:
-        return _Forward.apply(before, transitions(steps), said)  # type: ignore[no-any-return, no-untyped-call]
+    def run(before: Tensor, steps: slice, emitted: Tensor) -> tuple[Tensor, Tensor]:
+        return _Forward.apply(before, transitions(steps), emitted)  # type: ignore[no-any-return, no-untyped-call]
 
     blocks = _blocks(emission)
     before, evidence = _start(emission), []
     # Split, not sliced: the gradient of a slice is as large as all that it was cut from.
     parts = torch.split(emission, [steps.stop - steps.start for steps in blocks], 1)
-    for steps, said in zip(blocks, parts, strict=True):
+    for steps, emitted in zip(blocks, parts, strict=True):
         if len(blocks) > 1:
-            found, before = checkpoint(run, before, steps, said, use_reentrant=False)
+            block, before = checkpoint(run, before, steps, emitted, use_reentrant=False)
         else:
-            found, before = run(before, steps, said)
-        evidence.append(found)
+            block, before = run(before, steps, emitted)
+        evidence.append(block)
     return torch.cat(evidence, 1)
-
-
-def chain_posterior(transitions: Transitions, emission: Tensor) -> Tensor:
-    """[B, I, J] p(a_i = j | x, y), by the forward-backward algorithm; without gradient."""
-    origins = _backwards(transitions, emission)
-    posterior = [next(origins)]
-    for origin in origins:
-        posterior.append((origin * posterior[-1].unsqueeze(1)).sum(2))
-    return torch.stack(posterior[::-1], 1)
-
-
-def chain_samples(transitions: Transitions, emission: Tensor, noise: Tensor) -> Tensor:
-    """[B, I, S] paths of each word drawn from p(a | x, y), their last steps first.
-
-    Args:
-        transitions: Of the chain.
-        emission: Of the chain.
-        noise: [B, I, S] independent and uniform in [0, 1).
-    """
-    origins = _backwards(transitions, emission)
-    last, *earlier = noise.unbind(1)[::-1]
-    paths = [_draw(next(origins).unsqueeze(2), last)]
-    for origin, share in zip(origins, earlier, strict=True):
-        came_here = paths[-1].unsqueeze(1).expand(-1, emission.shape[2], -1)
-        paths.append(_draw(origin.gather(2, came_here), share))
-    return torch.stack(paths[::-1], 1)
-
-
-def chain_best_path(transitions: Transitions, emission: Tensor, steps: Tensor) -> Tensor:
-    """[B, I] the most probable path given x and y, by the Viterbi algorithm.
-
-    Args:
-        transitions: Of the chain.
-        emission: Of the chain.
-        steps: [B, I] true at steps that count; at padding steps the path stays where it is.
-    """
-    stay = torch.eye(emission.shape[2], dtype=emission.dtype, device=emission.device).log()
-    best, pointers = _start(emission), []
-    for i, move in _by_step(transitions, emission):
-        move = torch.where(steps[:, i, None, None], move, stay)
-        best, pointer = (best.unsqueeze(2) + move).max(1)  # over k
-        best = best + emission[:, i]
-        pointers.append(pointer)
-    path = [best.argmax(1, keepdim=True)]
-    for pointer in pointers[:0:-1]:
-        path.append(pointer.gather(1, path[-1]))
-    return torch.cat(path[::-1], 1)
 
 
 def _blocks(emission: Tensor) -> list[slice]:
@@ -104,12 +59,6 @@ def _blocks(emission: Tensor) -> list[slice]:
     rows, steps, positions = emission.shape
     size = max(1, BLOCK_FLOATS // (rows * positions**2))
     return [slice(start, min(start + size, steps)) for start in range(0, steps, size)]
-
-
-def _by_step(transitions: Transitions, emission: Tensor) -> Iterator[tuple[int, Tensor]]:
-    """Each step's number and transitions [B, J, J]."""
-    for block in _blocks(emission):
-        yield from enumerate(transitions(block).unbind(1), block.start)
 
 
 def _start(emission: Tensor) -> Tensor:
@@ -127,9 +76,9 @@ def _filter(before: Tensor, transition: Tensor, emission: Tensor) -> tuple[Tenso
         known, log p(a_i = j | y_≤i, x), from ``before`` [B, J] on: [B, I + 1, J].
     """
     evidence, predicted, filtered = [], [], [before]
-    for move, said in zip(transition.unbind(1), emission.unbind(1), strict=True):
+    for move, emitted in zip(transition.unbind(1), emission.unbind(1), strict=True):
         predicted.append((filtered[-1].unsqueeze(2) + move).logsumexp(1))  # over k
-        joint = predicted[-1] + said
+        joint = predicted[-1] + emitted
         evidence.append(joint.logsumexp(1, keepdim=True))
         filtered.append(joint - evidence[-1])
     return torch.cat(evidence, 1), torch.stack(predicted, 1), torch.stack(filtered, 1)
@@ -139,27 +88,6 @@ def _origins(transition: Tensor, predicted: Tensor, filtered: Tensor) -> Tensor:
     """[B, I, J, J] p(a_{i-1} = k | a_i = j, y_<i, x) at [:, i, k, j]; 0 where j is not reached."""
     reached = predicted.clamp(min=torch.finfo(predicted.dtype).min)  # −inf less −inf would be nan
     return (filtered[:, :-1].unsqueeze(3) + transition).sub_(reached.unsqueeze(2)).exp_()
-
-
-def _backwards(transitions: Transitions, emission: Tensor) -> Iterator[Tensor]:
-    """First p(a_I = j | x, y) [B, J], then the origins [B, J, J] of the last step, … the second."""
-    seen = []
-    before = _start(emission)
-    for block in _blocks(emission):
-        _, predicted, filtered = _filter(before, transitions(block), emission[:, block])
-        before = filtered[:, -1]
-        seen.append((block, predicted, filtered))
-    yield before.exp()
-    for block, predicted, filtered in reversed(seen):
-        origins = _origins(transitions(block), predicted, filtered).unbind(1)
-        yield from origins[: 0 if block.start == 0 else None : -1]
-
-
-def _draw(weights: Tensor, noise: Tensor) -> Tensor:
-    """[B, S] positions drawn in proportion to ``weights`` [B, J, S or 1], by ``noise`` [B, S]."""
-    below = weights.cumsum(1)
-    # More than a share below 1 of all: what has no weight adds nothing and is never the first.
-    return (below > noise.unsqueeze(1) * below[:, -1:]).byte().argmax(1)
 
 
 class _Forward(torch.autograd.Function):

@@ -1,12 +1,11 @@
 """What each source position would emit: log p(y_i | a_i = j, y_<i, x), for many (i, j) at once.
 
-The paper's f(h_i, e_j) = tanh(S (h_i ⊕ e_j)) splits into a half from the decoder and a half from
-the encoder, tanh(q_i + k_j), which costs |y| + |x| matrix products instead of |y|·|x|. And
+The plain version is ``naive.emission``. Here the two halves of tanh(q_i + k_j) are computed |y| and
+|x| times only, and so are the exponentials, since
 
-    tanh(q + k) = 1 − 2 / (1 + exp(2q) · exp(2k)),
+    tanh(q + k) = 1 − 2 / (1 + exp(2q) · exp(2k)):
 
-so that the exponentials, too, are taken |y| + |x| times only: a cell (i, j) costs a product, a
-reciprocal and its share of one matrix product with W.
+a cell (i, j) costs a product, a reciprocal and its share of one matrix product with W.
 
 Work is done on a list of cells, in chunks, so that memory does not grow with |x|·|y|·|Σ|. Nothing
 of a cell is kept for the backward pass; it recomputes what it needs, and only for cells whose
@@ -22,86 +21,42 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from hardalign.ops.layer import Cells, OutputLayer
+
 CHUNK_FLOATS = 1 << 19
 """Floats in a chunk's largest buffers: 2 MB, which stays in a core's cache."""
 TANH_COST = 3
 """What tanh costs in exponentials, on a CPU: with few cells it is cheaper than the shortcut."""
 
 
-@dataclass(frozen=True)
-class Cells:
-    """Which (decoder row, encoder row) pairs to compute, as two index lists of equal length."""
-
-    query: Tensor
-    """[R] rows of the decoder half."""
-    key: Tensor
-    """[R] rows of the encoder half."""
-
-    def __len__(self) -> int:
-        return self.query.shape[0]
-
-
-def emission_log_probs(
-    query: Tensor, key: Tensor, weight: Tensor, bias: Tensor, cells: Cells
-) -> Tensor:
-    """Log-probabilities of every symbol for each cell, without gradient, for decoding.
-
-    Args:
-        query: [N, d_s] decoder half of S(h ⊕ e), bias included.
-        key: [M, d_s] encoder half.
-        weight: [V, d_s] W.
-        bias: [V] its bias.
-        cells: R pairs of rows.
-
-    Returns:
-        [R, V]
-    """
-    with _full_precision(query):
-        halves = (query.to(weight.dtype), key.to(weight.dtype))
-        layer = _Emission.of(*halves, weight, bias, len(cells))
-        out = weight.new_empty(len(cells), weight.shape[0])
-        for part in _chunks(len(cells), weight):
-            out[part] = layer.logits(layer.activation(cells.query[part], cells.key[part]))
-        return out.log_softmax(-1)
-
-
 def emission_log_prob(
-    query: Tensor,
-    key: Tensor,
-    weight: Tensor,
-    bias: Tensor,
-    cells: Cells,
-    target: Tensor,
-    tolerance: float = 0.0,
+    layer: OutputLayer, cells: Cells, target: Tensor, gradient_tolerance: float = 0.0
 ) -> Tensor:
-    """Log-probability of one given symbol for each cell, differentiable.
+    """Returns the log-probability of one known symbol for each cell, differentiable.
 
     Args:
-        query: [N, d_s] decoder half of S(h ⊕ e), bias included.
-        key: [M, d_s] encoder half.
-        weight: [V, d_s] W.
-        bias: [V] its bias.
-        cells: R pairs of rows.
+        layer: The output layer's inputs and weights.
+        cells: R triples.
         target: [R] the symbol of each cell.
-        tolerance: The backward pass leaves out cells whose gradient is at most this fraction of
-            the largest one; 0 leaves out none that matters.
+        gradient_tolerance: See ``Tolerance.gradient``.
 
     Returns:
         [R]
     """
-    with _full_precision(query):
-        layer = [half.to(weight.dtype) for half in (query, key)]
-        arguments = (*layer, weight, bias, cells.query, cells.key, target, tolerance)
-        return _EmissionLogProb.apply(*arguments)  # type: ignore[no-any-return, no-untyped-call]
-
-
-def _full_precision(tensor: Tensor) -> torch.autocast:
-    """Mixed precision ends here: exponentials and log-sum-exps need all their digits."""
-    return torch.autocast(tensor.device.type, enabled=False)
+    weight = layer.weight
+    # Mixed precision ends here: exponentials and log-sum-exps need all their digits.
+    with torch.autocast(weight.device.type, enabled=False):
+        halves = [half.flatten(0, 1).to(weight.dtype) for half in (layer.query, layer.key)]
+        rows = cells.word * layer.query.shape[1] + cells.step
+        columns = cells.word * layer.key.shape[1] + cells.position
+        indices = (rows, columns, cells.word, target)
+        return _EmissionLogProb.apply(  # type: ignore[no-any-return, no-untyped-call]
+            *halves, weight, layer.bias, *indices, gradient_tolerance
+        )
 
 
 @dataclass(frozen=True)
-class _Emission:
+class _Arithmetic:
     """The arithmetic of a cell, shared by the forward and the backward pass."""
 
     query: Tensor
@@ -113,8 +68,10 @@ class _Emission:
     shortcut: bool
 
     @classmethod
-    def of(cls, query: Tensor, key: Tensor, weight: Tensor, bias: Tensor, cells: int) -> _Emission:
-        """Prepare the halves for some number of cells."""
+    def of(
+        cls, query: Tensor, key: Tensor, weight: Tensor, bias: Tensor, cells: int
+    ) -> _Arithmetic:
+        """Prepares the halves for some number of cells."""
         # Half the largest exponent: neither factor overflows. Larger halves (saturated weights)
         # might cancel, so that clamping them would change tanh of their sum: no shortcut then.
         limit = 43.0 if query.dtype == torch.float32 else 350.0
@@ -123,9 +80,9 @@ class _Emission:
             return cls(query, key, weight, bias, shortcut=False)
         return cls(query.mul(2).exp_(), key.mul(2).exp_(), weight, bias, shortcut=True)
 
-    def activation(self, query: Tensor, key: Tensor) -> Tensor:
-        """[R, d_s] tanh(q + k) of the given rows."""
-        query, key = self.query.index_select(0, query), self.key.index_select(0, key)
+    def activation(self, rows: Tensor, columns: Tensor) -> Tensor:
+        """[R, d_s] tanh(q + k) of some rows of each half."""
+        query, key = self.query.index_select(0, rows), self.key.index_select(0, columns)
         if not self.shortcut:
             return query.add_(key).tanh_()
         return query.mul_(key).add_(1).reciprocal_().mul_(-2).add_(1)
@@ -150,6 +107,15 @@ def _chunks(cells: int, weight: Tensor) -> Iterator[slice]:
         yield slice(start, start + size)
 
 
+def _considerable(grad: Tensor, word: Tensor, tolerance: float) -> Tensor:
+    """Cells [R'] whose gradients count beside the largest one of the same word."""
+    size = grad.abs()
+    words = int(word.max()) + 1 if len(word) else 0
+    largest = size.new_zeros(words).scatter_reduce(0, word, size, "amax")
+    # "Not at most", so that a gradient that is not a number is not lost.
+    return (~(size <= tolerance * largest[word])).nonzero().squeeze(1)
+
+
 class _EmissionLogProb(torch.autograd.Function):
     @staticmethod
     def forward(
@@ -158,36 +124,33 @@ class _EmissionLogProb(torch.autograd.Function):
         key: Tensor,
         weight: Tensor,
         bias: Tensor,
-        query_rows: Tensor,
-        key_rows: Tensor,
+        rows: Tensor,
+        columns: Tensor,
+        word: Tensor,
         target: Tensor,
         tolerance: float,
     ) -> Tensor:
-        layer = _Emission.of(query, key, weight, bias, len(target))
+        layer = _Arithmetic.of(query, key, weight, bias, len(target))
         out = query.new_empty(target.shape[0])
         for part in _chunks(target.shape[0], weight):
-            logits = layer.logits(layer.activation(query_rows[part], key_rows[part]))
+            logits = layer.logits(layer.activation(rows[part], columns[part]))
             chosen = logits.gather(1, target[part, None]).squeeze(1)
             out[part] = chosen - logits.logsumexp(-1)
-        ctx.save_for_backward(layer.query, layer.key, weight, bias, query_rows, key_rows, target)
+        ctx.save_for_backward(layer.query, layer.key, weight, bias, rows, columns, word, target)
         ctx.shortcut, ctx.tolerance = layer.shortcut, tolerance
         return out
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         (grad,) = grads
-        query, key, weight, bias, query_rows, key_rows, target = ctx.saved_tensors
+        query, key, weight, bias, rows, columns, word, target = ctx.saved_tensors
         grad_query, grad_key = torch.zeros_like(query), torch.zeros_like(key)
         grad_weight, grad_bias = torch.zeros_like(weight), torch.zeros_like(bias)
-        size = grad.abs()
-        # "Not at most", so that a gradient that is not a number is not lost.
-        negligible = size <= ctx.tolerance * (size.max() if len(size) else 0.0)
-        kept = (~negligible).nonzero().squeeze(1)
-        layer = _Emission(query, key, weight, bias, ctx.shortcut)
+        kept = _considerable(grad, word, ctx.tolerance)
+        layer = _Arithmetic(query, key, weight, bias, ctx.shortcut)
         for part in _chunks(len(kept), weight):
             cells = kept[part]
-            rows, columns = query_rows[cells], key_rows[cells]
-            activation = layer.activation(rows, columns)
+            activation = layer.activation(rows[cells], columns[cells])
             # d log softmax(z)_y / dz = onehot(y) − softmax(z)
             outer = grad[cells, None]
             grad_logits = layer.logits(activation).softmax(-1).mul_(-outer)
@@ -196,6 +159,6 @@ class _EmissionLogProb(torch.autograd.Function):
             grad_bias.add_(grad_logits.sum(0))
             slope = activation.square_().neg_().add_(1)  # tanh' = 1 − tanh²
             grad_sum = (grad_logits @ weight).mul_(slope)
-            grad_query.index_add_(0, rows, grad_sum)
-            grad_key.index_add_(0, columns, grad_sum)
-        return grad_query, grad_key, grad_weight, grad_bias, None, None, None, None
+            grad_query.index_add_(0, rows[cells], grad_sum)
+            grad_key.index_add_(0, columns[cells], grad_sum)
+        return grad_query, grad_key, grad_weight, grad_bias, None, None, None, None, None

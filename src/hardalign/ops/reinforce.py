@@ -20,7 +20,7 @@ from torch import Tensor
 
 @torch.no_grad()
 def sample_positions(log_alpha: Tensor) -> Tensor:
-    """Draw one position a ~ α from each distribution.
+    """Draws one position a ~ α from each distribution.
 
     An exponential race: of clocks that ring at rate α_j, the first is j with probability α_j. A
     position of probability zero never wins, which a cumulative sum could not promise.
@@ -34,13 +34,23 @@ def sample_positions(log_alpha: Tensor) -> Tensor:
     return (log_alpha.exp() / torch.empty_like(log_alpha).exponential_()).argmax(-1)
 
 
+def leave_one_out(rewards: Tensor) -> Tensor:
+    """Returns each reward minus the mean of the other draws', [..., k] with k above 1.
+
+    The other draws are independent of this one, so what is subtracted never depends on it.
+    """
+    return (rewards - rewards.mean(-1, keepdim=True)) * (
+        rewards.shape[-1] / (rewards.shape[-1] - 1)
+    )
+
+
 def reward_to_go(rewards: Tensor) -> Tensor:
-    """Σ_{i' ≥ i} r_i' of rewards [N, I] that are 0 at padding steps."""
+    """Returns Σ_{i' ≥ i} r_i' of rewards [N, I] that are 0 at padding steps."""
     return rewards.flip(-1).cumsum(-1).flip(-1)
 
 
 def surrogate(rewards: Tensor, log_alpha: Tensor, advantage: Tensor) -> Tensor:
-    """A loss whose gradient is REINFORCE's estimate, and whose value estimates minus the bound.
+    """Returns a loss whose gradient is REINFORCE's, and whose value estimates minus the bound.
 
     Args:
         rewards: log p(y_i | a_i, y_<i, x) of the positions drawn, differentiable.

@@ -10,9 +10,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from hardalign.config import TrainingConfig
-from hardalign.experiments.runs import Result, Run
-from hardalign.report.paper import BATCH_SIZES, TASKS, Metric, in_order, paper_corpora, task_of
+from hardalign.report.paper import (
+    BATCH_SIZES,
+    OTHER,
+    TASKS,
+    Metric,
+    in_order,
+    paper_corpora,
+    task_of,
+)
 from hardalign.report.significance import Floats
+from hardalign.runs import Result, Run
 
 
 @dataclass(frozen=True)
@@ -29,6 +37,14 @@ class Setting:
         """The task of its corpus."""
         return task_of(self.corpus)
 
+    @property
+    def is_the_papers(self) -> bool:
+        """Whether it is one of the paper's tasks, trained by the paper's recipe to its end."""
+        return self.task != OTHER and not self.overrides
+
+    def __str__(self) -> str:
+        return f"{self.corpus}, {self.size}" + (f" ({self.overrides})" if self.overrides else "")
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -39,54 +55,71 @@ class Cell:
     """At least one, by seed."""
 
     @property
-    def seeds(self) -> dict[int, Result]:
-        """The runs by seed."""
-        return {result.run.seed: result for result in self.results}
+    def accuracies(self) -> list[float]:
+        """The accuracy of each run."""
+        return [result.metrics["acc"] for result in self.results]
 
-    def mean(self, metric: Metric) -> float:
-        """The mean over seeds."""
-        return statistics.fmean(self._values(metric))
+    @property
+    def accuracy(self) -> float:
+        """The mean accuracy over seeds."""
+        return statistics.fmean(self.accuracies)
+
+    def values(self, metric: Metric) -> dict[int, float]:
+        """The figures of the runs by seed."""
+        key = metric.key
+        return {r.run.seed: r.metrics[key] for r in self.results if key in r.metrics}
+
+    def mean(self, metric: Metric) -> float | None:
+        """The mean over seeds; None if there is no such figure."""
+        return average([self], metric)[0]
 
     def deviation(self, metric: Metric) -> float | None:
         """The standard deviation over seeds (of a sample: n - 1); None of a single run."""
-        return _deviation(self._values(metric))
-
-    def _values(self, metric: Metric) -> list[float]:
-        return [_figure(result, metric) for result in self.results]
+        return average([self], metric)[1]
 
 
 Cells = dict[Setting, dict[str, Cell]]
 """The cells of a grid by setting and system, in the order of the tables."""
 
 
-def average_deviation(cells: Sequence[Cell], metric: Metric) -> float | None:
-    """The deviation of the average over cells, over the seeds that all of them have."""
-    if not cells:
-        return None
-    common = set.intersection(*(set(cell.seeds) for cell in cells))
-    return _deviation(
-        [statistics.fmean(_figure(cell.seeds[seed], metric) for cell in cells) for seed in common]
-    )
+def average(cells: Sequence[Cell], metric: Metric) -> tuple[float | None, float | None]:
+    """Returns the mean over cells, and its deviation over the seeds that all of them have."""
+    values = [cell.values(metric) for cell in cells]
+    if not all(values) or not values:
+        return None, None
+    common = set.intersection(*map(set, values))
+    by_seed = [statistics.fmean(one[seed] for one in values) for seed in common]
+    deviation = statistics.stdev(by_seed) if len(by_seed) > 1 else None
+    return statistics.fmean(statistics.fmean(one.values()) for one in values), deviation
 
 
 def collect(results: Iterable[Result]) -> Cells:
     """Put results together."""
-    found: dict[Setting, dict[str, list[Result]]] = {}
+    groups: dict[Setting, dict[str, list[Result]]] = {}
     for result in results:
         run = result.run
         setting = Setting(run.corpus, run.size, _words(_deviations(run)))
-        found.setdefault(setting, {}).setdefault(run.system, []).append(result)
+        groups.setdefault(setting, {}).setdefault(run.system, []).append(result)
     return {
         setting: {
-            system: Cell(system, tuple(sorted(found[setting][system], key=lambda r: r.run.seed)))
-            for system in in_order(found[setting])
+            system: Cell(system, tuple(sorted(groups[setting][system], key=lambda r: r.run.seed)))
+            for system in in_order(groups[setting])
         }
-        for setting in sorted(found, key=_rank)
+        for setting in sorted(groups, key=_rank)
+    }
+
+
+def paired(cells: Cells, first: str, second: str) -> dict[Setting, tuple[Cell, Cell]]:
+    """Returns the settings of the paper in which both systems have runs, with these."""
+    return {
+        setting: (systems[first], systems[second])
+        for setting, systems in cells.items()
+        if setting.is_the_papers and {first, second} <= systems.keys()
     }
 
 
 def differences(first: Cell, second: Cell) -> Floats | None:
-    """How much better the first did on each item, in points of accuracy (-100 to 100).
+    """Returns how much better the first did on each item, in points of accuracy (-100 to 100).
 
     Accuracy on an item is the share of seeds that had it right. Only runs that were evaluated on
     the very same items are compared; None if there are no such runs.
@@ -100,19 +133,12 @@ def differences(first: Cell, second: Cell) -> Floats | None:
     return np.concatenate(parts) if parts else None
 
 
-def _figure(result: Result, metric: Metric) -> float:
-    return result.metrics[metric.name.lower()]
-
-
-def _deviation(values: Sequence[float]) -> float | None:
-    return statistics.stdev(values) if len(values) > 1 else None
-
-
 def _item_accuracy(cell: Cell) -> Iterator[tuple[str, Floats]]:
     """The accuracy on each item in per cent, for every set of items that runs were evaluated on."""
     by_items: dict[str, list[list[int]]] = {}
     for result in cell.results:
-        by_items.setdefault(result.sources_sha256, []).append(result.correct)
+        if result.correct:  # runs recorded long ago have no items
+            by_items.setdefault(result.sources_sha256, []).append(result.correct)
     for items, correct in by_items.items():
         yield items, 100 * np.mean(np.array(correct, dtype=np.float64), axis=0)
 
@@ -120,17 +146,14 @@ def _item_accuracy(cell: Cell) -> Iterator[tuple[str, Floats]]:
 def _deviations(run: Run) -> dict[str, object]:
     """The settings of a run that are not the paper's."""
     usual = TrainingConfig.batch_size
-    given = {"batch_size": usual} | run.overrides
-    if given["batch_size"] == BATCH_SIZES.get(task_of(run.corpus), usual):
-        del given["batch_size"]
-    return given
+    settings = {"batch_size": usual} | run.overrides
+    if settings["batch_size"] == BATCH_SIZES.get(task_of(run.corpus), usual):
+        del settings["batch_size"]
+    return settings
 
 
 def _words(overrides: dict[str, object]) -> str:
-    return ", ".join(
-        f"{name}={value if isinstance(value, str) else json.dumps(value)}"
-        for name, value in sorted(overrides.items())
-    )
+    return ", ".join(f"{name}={json.dumps(value)}" for name, value in sorted(overrides.items()))
 
 
 def _rank(setting: Setting) -> tuple[int, int, str, bool, str]:

@@ -8,17 +8,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hardalign.files import whole_file
-from hardalign.report.cells import Cell, Cells, average_deviation
-from hardalign.report.paper import ACC, SIZES, TASKS, in_order, published_accuracy
-from hardalign.report.scatter import draw_against_paper, label
+from hardalign.report.cells import Cell, Cells, average
+from hardalign.report.paper import (
+    ACC,
+    SIZES,
+    TASKS,
+    in_order,
+    paper_name,
+    published_accuracy,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-COLOURS = {"small": "#0072B2", "large": "#D55E00"}
-"""Two that every eye tells apart (Okabe & Ito)."""
-SHIFTS = {"small": -0.16, "large": 0.16}
+COLOURS = ("#0072B2", "#56B4E9", "#D55E00", "#E69F00", "#009E73", "#CC79A7", "#000000")
+"""Those that every eye tells apart (Okabe & Ito)."""
+MARKERS = "os^vDPX*"
+SIZE_COLOURS = dict(zip(SIZES, (COLOURS[0], COLOURS[2]), strict=True))
+SHIFTS = dict(zip(SIZES, (-0.16, 0.16), strict=True))
 """How far the sizes of one system are apart, in rows."""
 
 
@@ -51,20 +59,16 @@ def save_figures(folder: Path, cells: Cells) -> dict[Path, str] | None:
 
 
 def draw_accuracy(cells: Cells) -> Figure | None:
-    """Mean accuracy of each system, one panel per task, with the paper's mean as a ring.
+    """Draw the mean accuracy of each system, one panel per task, the paper's mean as a ring.
 
     Means are over the data sets that all systems of a panel and size have, so that they compare.
     Lines are as long as the standard deviation over seeds, on both sides.
     """
-    from matplotlib.figure import Figure
-
     tasks = [task for task in TASKS if any(setting.task == task for setting in cells)]
+    systems = in_order(system for cell in cells.values() for system in cell)
     if not tasks:
         return None
-    systems = in_order(system for cell in cells.values() for system in cell)
-    width, height = 1.6 + 2.7 * len(tasks), 1.5 + 0.34 * len(systems)
-    figure = Figure((width, height), layout="constrained")
-    axes = list(figure.subplots(1, len(tasks), sharey=True, squeeze=False)[0])
+    figure, axes = _panels(tasks, height=1.5 + 0.34 * len(systems), sharey=True)
     for ax, task in zip(axes, tasks, strict=True):
         scope = []
         for size in SIZES:
@@ -73,18 +77,9 @@ def draw_accuracy(cells: Cells) -> Figure | None:
                 scope.append(_draw_size(ax, systems, size, group))
         ax.set_title("\n".join([TASKS[task], *scope]), fontsize=9)
         ax.set_xlabel("accuracy, %")
-        ax.grid(color="#e5e5e5", linewidth=0.6)
-        ax.tick_params(length=0)
-        ax.spines[:].set_visible(False)
     axes[0].set_yticks(range(len(systems)), [label(system) for system in systems])
     axes[0].set_ylim(len(systems) - 0.5, -0.5)
-    entries = [ax.get_legend_handles_labels() for ax in axes]
-    shown = {
-        text: mark for marks, texts in entries for mark, text in zip(marks, texts, strict=True)
-    }
-    figure.legend(
-        list(shown.values()), list(shown), loc="outside lower center", ncols=4, frameon=False
-    )
+    _add_legend(figure, axes, loc="outside lower center", ncols=4)
     return figure
 
 
@@ -93,13 +88,11 @@ def _draw_size(ax: Axes, systems: list[str], size: str, group: dict[str, dict[st
     present = {system for cells in group.values() for system in cells}
     common = [corpus for corpus, cells in group.items() if present <= cells.keys()]
     for row, system in enumerate(systems):
-        if system not in present or not common:
+        mean, deviation = average([group[c][system] for c in common if system in group[c]], ACC)
+        if mean is None:
             continue
-        y = row + SHIFTS[size]
-        look: dict[str, Any] = {"color": COLOURS[size], "zorder": 3}
-        mine = [group[corpus][system] for corpus in common]
-        mean = statistics.fmean(cell.mean(ACC) for cell in mine)
-        spread = average_deviation(mine, ACC) or 0
+        y, spread = row + SHIFTS[size], deviation or 0
+        look: dict[str, Any] = {"color": SIZE_COLOURS[size], "zorder": 3}
         ax.plot([mean - spread, mean + spread], [y, y], linewidth=1.5, **look)
         ax.plot([mean], [y], "o", markersize=5, label=f"{size}, ours", **look)
         theirs = [published_accuracy(corpus, size, system) for corpus in common]
@@ -107,3 +100,63 @@ def _draw_size(ax: Axes, systems: list[str], size: str, group: dict[str, dict[st
             look |= {"markersize": 8, "markerfacecolor": "none"}
             ax.plot([statistics.fmean(known)], [y], "o", label=f"{size}, the paper's", **look)
     return f"{size}: {len(common)} of {len(group)} data sets"
+
+
+def draw_against_paper(cells: Cells) -> Figure | None:
+    """Draw our accuracy over the paper's, one panel per task, a point per data set and system."""
+    points = [
+        (setting, system, paper, cell.accuracy)
+        for setting, systems in cells.items()
+        for system, cell in systems.items()
+        if (paper := published_accuracy(setting.corpus, setting.size, system)) is not None
+    ]
+    tasks = [task for task in TASKS if any(setting.task == task for setting, *_ in points)]
+    if not tasks:
+        return None
+    figure, axes = _panels(tasks, height=3.6)
+    order = in_order({system for _, system, _, _ in points})
+    for ax, task in zip(axes, tasks, strict=True):
+        mine = [point for point in points if point[0].task == task]
+        values = [value for _, _, *both in mine for value in both]
+        ends = min(values) - 1, max(values) + 1
+        ax.plot(ends, ends, color="#999999", linewidth=0.8, zorder=0)
+        for setting, system, paper, ours in mine:
+            colour = COLOURS[order.index(system) % len(COLOURS)]
+            marker = MARKERS[order.index(system) % len(MARKERS)]
+            small = setting.size == "small"
+            look: dict[str, Any] = {"markerfacecolor": colour if small else "none", "alpha": 0.8}
+            text = label(system) + ("" if small else ", large")
+            ax.plot([paper], [ours], marker, color=colour, markersize=5, label=text, **look)
+        ax.set_title(TASKS[task], fontsize=9)
+        ax.set_xlabel("accuracy in the paper, %")
+        ax.set_aspect("equal")
+    axes[0].set_ylabel("our accuracy, %")
+    _add_legend(figure, axes, loc="outside right upper")
+    return figure
+
+
+def label(system: str) -> str:
+    """Returns the name of a system, with that in the paper."""
+    name = paper_name(system)
+    return f"{system} ({name})" if name else system
+
+
+def _panels(tasks: list[str], height: float, **options: Any) -> tuple[Figure, list[Axes]]:
+    from matplotlib.figure import Figure
+
+    figure = Figure((1.6 + 2.9 * len(tasks), height), layout="constrained")
+    axes = list(figure.subplots(1, len(tasks), squeeze=False, **options)[0])
+    for ax in axes:
+        ax.grid(color="#e5e5e5", linewidth=0.6)
+        ax.tick_params(length=0)
+        ax.spines[:].set_visible(False)
+    return figure, axes
+
+
+def _add_legend(figure: Figure, axes: list[Axes], **options: Any) -> None:
+    """Add one legend for all panels, each label once."""
+    marks: dict[str, Any] = {}
+    for ax in axes:
+        handles, texts = ax.get_legend_handles_labels()
+        marks |= dict(zip(texts, handles, strict=True))
+    figure.legend(list(marks.values()), list(marks), frameon=False, **options)

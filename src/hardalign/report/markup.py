@@ -50,6 +50,19 @@ class Table:
         ]
         return f"**{escape_markdown(self.caption)}**\n\n" + "\n".join(lines) + "\n"
 
+    def text(self) -> str:
+        """Lay it out for a terminal, columns aligned."""
+        rows = [self.header, *self.rows]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = (
+            "  ".join(
+                cell.ljust(width) if index < self.texts else cell.rjust(width)
+                for index, (cell, width) in enumerate(zip(row, widths, strict=True))
+            )
+            for row in rows
+        )
+        return "".join(f"{line.rstrip()}\n" for line in lines)
+
     def latex(self) -> str:
         """As a ``longtable`` with the rules of ``booktabs``."""
         columns = "l" * self.texts + "r" * (len(self.header) - self.texts)

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
-from hardalign.report.cells import Cell, Cells, Setting, differences
+from hardalign.report.cells import Cells, Setting, differences, paired
 from hardalign.report.markup import MISSING, Table, number
-from hardalign.report.paper import OTHER, SIZES, in_order
+from hardalign.report.paper import SIZES, in_order
 from hardalign.report.significance import LEVEL, Comparison, Floats, compare, holm
 
 Square = dict[tuple[str, str], tuple[Comparison, float]]
-"""Of some pairs of systems, how they compare, and p corrected for all pairs."""
+"""How some pairs of systems compare, and p corrected for all pairs by Holm's method."""
 
 
 @dataclass(frozen=True)
@@ -30,50 +30,48 @@ class Pair:
 def pairs(cells: Cells) -> Iterator[Pair]:
     """Compare all systems of a setting that have runs on the same items."""
     for setting, systems in cells.items():
-        tests = {
-            names: compare([items])
-            for names in combinations(systems, 2)
-            if (items := differences(*(systems[name] for name in names))) is not None
-        }
-        adjusted = holm([test.p for test in tests.values()])
-        for ((first, second), test), p in zip(tests.items(), adjusted, strict=True):
+        square = _square(
+            {
+                names: [items]
+                for names in combinations(systems, 2)
+                if (items := differences(*(systems[name] for name in names))) is not None
+            }
+        )
+        for (first, second), (test, p) in square.items():
             yield Pair(setting, first, second, test, p)
 
 
-def pair_tables(cells: Cells, found: list[Pair]) -> Iterator[Table]:
+def pair_tables(cells: Cells, compared: list[Pair]) -> Iterator[Table]:
     """One square per setting with at least two systems: by how many points a row beats a column."""
-    by_setting: dict[Setting, Square] = {}
-    for pair in found:
-        square = by_setting.setdefault(pair.setting, {})
-        square[pair.first, pair.second] = pair.test, pair.p
-    for setting, square in by_setting.items():
-        overrides = f" ({setting.overrides})" if setting.overrides else ""
-        yield _table(f"{setting.corpus}, {setting.size}{overrides}", list(cells[setting]), square)
+    squares: dict[Setting, Square] = {}
+    for pair in compared:
+        squares.setdefault(pair.setting, {})[pair.first, pair.second] = pair.test, pair.p
+    for setting, square in squares.items():
+        yield _table(str(setting), list(cells[setting]), square)
 
 
 def overall_tables(cells: Cells) -> Iterator[Table]:
-    """One square per size over the paper's tasks: each data set that both systems have counts once.
+    """One square per size over the paper's data: each data set that both systems have counts once.
 
     How many these are stands in brackets.
     """
     for size in SIZES:
-        settings = [cells[one] for one in cells if one.size == size and one.task != OTHER]
-        names = in_order({name for systems in settings for name in systems})
-        tests = {
-            pair: compare(items)
-            for pair in combinations(names, 2)
-            if (items := _paired(settings, *pair))
-        }
-        if tests:
-            adjusted = holm([test.p for test in tests.values()])
-            square = dict(zip(tests, zip(tests.values(), adjusted, strict=True), strict=True))
+        chosen = {s: systems for s, systems in cells.items() if s.size == size and s.is_the_papers}
+        names = in_order({name for systems in chosen.values() for name in systems})
+        items = {pair: _items(chosen, *pair) for pair in combinations(names, 2)}
+        if square := _square({pair: found for pair, found in items.items() if found}):
             yield _table(f"All data sets, {size}", names, square, counted=True)
 
 
-def _paired(settings: list[dict[str, Cell]], first: str, second: str) -> list[Floats]:
-    both = (systems for systems in settings if {first, second} <= systems.keys())
-    found = (differences(systems[first], systems[second]) for systems in both)
+def _items(cells: Cells, first: str, second: str) -> list[Floats]:
+    found = (differences(*pair) for pair in paired(cells, first, second).values())
     return [items for items in found if items is not None]
+
+
+def _square(items: dict[tuple[str, str], list[Floats]]) -> Square:
+    tests = {names: compare(found) for names, found in items.items()}
+    adjusted = holm([test.p for test in tests.values()])
+    return dict(zip(tests, zip(tests.values(), adjusted, strict=True), strict=True))
 
 
 def _table(where: str, systems: list[str], square: Square, *, counted: bool = False) -> Table:

@@ -10,7 +10,7 @@ import csv
 from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from hardalign.corpora.registry import registry
 from hardalign.systems import SYSTEMS
@@ -20,11 +20,16 @@ class Metric(NamedTuple):
     """A column of the paper's tables."""
 
     name: str
-    """As the paper writes it; in lower case, its key in the metrics of a run."""
+    """As the paper writes it."""
     decimals: int
     """How many the paper prints."""
     best: str
     """Which way is better, in words."""
+
+    @property
+    def key(self) -> str:
+        """Its key in the metrics of a run."""
+        return self.name.lower()
 
 
 ACC = Metric("ACC", 1, "higher is better")
@@ -65,7 +70,7 @@ _REMARKS = {
 
 
 def task_of(corpus: str) -> str:
-    """The task a corpus belongs to, one of ``TASKS``.
+    """Returns the task a corpus belongs to, one of ``TASKS``.
 
     >>> task_of("conll2017/danish"), task_of("toy:copy")
     ('inflection', 'other')
@@ -76,56 +81,65 @@ def task_of(corpus: str) -> str:
     return registered.collection.task if registered else OTHER
 
 
+def paper_name(system: str) -> str | None:
+    """Returns the paper's name of a system, such as U; None if the paper has no such system."""
+    name = SYSTEMS[system].paper if system in SYSTEMS else None
+    return name if name in _paper_order() else None
+
+
 def published(corpus: str, size: str, system: str, metric: Metric) -> float | None:
-    """The paper's figure, or None where it has none."""
-    return _figures().get((task_of(corpus), corpus, size, system, metric.name))
+    """Returns the paper's figure, or None where it has none."""
+    return _figures().get((task_of(corpus), corpus, size, paper_name(system), metric.name))
 
 
 def published_accuracy(corpus: str, size: str, system: str) -> float | None:
-    """The paper's accuracy in per cent, 100 - WER where it gives that, or None."""
+    """Returns the paper's accuracy in per cent, 100 - WER where it gives that, or None."""
     metric = METRICS[task_of(corpus)][0]
     value = published(corpus, size, system, metric)
     return 100 - value if value is not None and metric is WER else value
 
 
 def published_average(task: str, size: str, system: str, metric: Metric) -> float | None:
-    """The paper's figure over all its data sets of a task, or None where it has none."""
-    return _figures().get((task, _AVERAGE, size, system, metric.name))
+    """Returns the paper's figure over all its data sets of a task, or None where it has none."""
+    return _figures().get((task, _AVERAGE, size, paper_name(system), metric.name))
 
 
 def paper_corpora(task: str) -> list[str]:
-    """The data sets that the paper's average of a task is over, in its own order."""
+    """Returns the data sets that the paper's average of a task is over, in its own order."""
     corpora = dict.fromkeys(key[1] for key in _figures() if key[0] == task)
     return [corpus for corpus in corpora if corpus != _AVERAGE]
 
 
 def paper_systems() -> list[str]:
-    """The systems of the paper, in the order of its main table."""
-    return list(dict.fromkeys(key[3] for key in _figures()))
+    """Returns our names of the paper's systems, in the order of its main table."""
+    return [
+        next(ours for ours, system in SYSTEMS.items() if system.paper == name)
+        for name in _paper_order()
+    ]
 
 
 def in_order(systems: Iterable[str]) -> list[str]:
-    """Systems in the order of the paper's main table, and those it does not have after them."""
-    known = paper_systems()
-    return sorted(set(systems), key=lambda s: (known.index(s) if s in known else len(known), s))
+    """Returns systems in the order of the paper's main table, those it does not have at the end."""
+    order: list[str | None] = [*_paper_order(), None]
+    return sorted(set(systems), key=lambda system: (order.index(paper_name(system)), system))
 
 
 def remarks(corpora: Iterable[str]) -> list[str]:
-    """What to know when reading the figures of these corpora."""
+    """Returns what to know when reading the figures of these corpora."""
     names = tuple(corpora)
     return [
         text for start, text in _REMARKS.items() if any(name.startswith(start) for name in names)
     ]
 
 
+def _paper_order() -> list[str | None]:
+    return list(dict.fromkeys(key[3] for key in _figures()))
+
+
 @cache
-def _figures() -> dict[tuple[str, str, str, str, str], float]:
-    """By task, corpus, size, system (the name its users type) and metric."""
-    ours = {system.paper: name for name, system in SYSTEMS.items()}
+def _figures() -> dict[tuple[str, str, str, str | None, str], float]:
+    """By task, corpus, size, the paper's name of the system, and metric."""
     rows = csv.DictReader((files("hardalign.report") / "paper.csv").read_text("utf-8").splitlines())
-    return {
-        (row["task"], row["corpus"], row["size"], ours[row["system"]], row["metric"]): float(
-            row["value"]
-        )
-        for row in rows
-    }
+    keys = ("task", "corpus", "size", "system", "metric")
+    figures = {tuple(row[key] for key in keys): float(row["value"]) for row in rows}
+    return cast(dict[tuple[str, str, str, str | None, str], float], figures)

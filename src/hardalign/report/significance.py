@@ -16,7 +16,9 @@ The differences take few distinct values (-1, 0 and 1 for one run each), and onl
 are drawn matters. So counts are drawn, not items: the distribution is the same, the cost does not
 grow with the number of items.
 
-Neither test knows of training: they tell about other words, not about other seeds.
+Neither test knows of training: they tell about other words, not about other seeds. For that the
+accuracies of runs are compared, by *Welch's t-test* of the same statistic: were the systems alike,
+how often would the seeds alone make such a difference?
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ SEED = 0
 LEVEL = 0.05
 """Differences with a smaller p are called significant."""
 TEST = f"approximate randomisation over items, two-sided, {DRAWS:,} draws, seed {SEED}"
+SEED_TEST = f"Welch's t over runs, two-sided, {DRAWS:,} draws, seed {SEED}"
 INTERVAL = f"paired bootstrap, 95% percentile interval, {DRAWS:,} draws, seed {SEED}"
 
 Floats = NDArray[np.float64]
@@ -80,6 +83,39 @@ def compare(differences: Sequence[Floats]) -> Comparison:
         data_sets=len(differences),
         items=sum(len(one) for one in differences),
     )
+
+
+@dataclass(frozen=True)
+class SeedComparison:
+    """How much better one system is than another, run for run."""
+
+    difference: float
+    """Mean over data sets of the difference of the mean accuracies."""
+    p: float
+    """Probability of a difference at least as large if only the seeds differed."""
+
+
+def compare_seeds(data_sets: Sequence[tuple[Sequence[float], Sequence[float]]]) -> SeedComparison:
+    """Test whether a difference would hold for other seeds.
+
+    Args:
+        data_sets: For each the accuracies of the runs of the first system, then of the second, at
+            least two of both.
+    """
+    difference, variance, shares = 0.0, 0.0, 0.0
+    for runs in data_sets:
+        for sign, accuracies in zip((1, -1), runs, strict=True):
+            count = len(accuracies)
+            part = float(np.var(accuracies, ddof=1)) / count / len(data_sets) ** 2
+            difference += sign * float(np.mean(accuracies)) / len(data_sets)
+            variance += part
+            shares += part**2 / (count - 1)
+    if variance == 0:  # all seeds did the same
+        return SeedComparison(difference, 1.0 if difference == 0 else 1 / (1 + DRAWS))
+    freedom = variance**2 / shares
+    drawn = np.random.default_rng(SEED).standard_t(freedom, DRAWS)
+    as_large = np.abs(drawn) >= abs(difference) / np.sqrt(variance)
+    return SeedComparison(difference, float((1 + as_large.sum()) / (1 + DRAWS)))
 
 
 def holm(values: Sequence[float]) -> list[float]:

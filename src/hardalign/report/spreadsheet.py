@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Sequence
+import statistics
+from collections.abc import Iterable
 
 from hardalign.report.cells import Cell, Cells, Setting
 from hardalign.report.pairwise import Pair
@@ -23,38 +24,7 @@ from hardalign.report.paper import (
     published,
 )
 
-Value = str | int | float | None
-
-RESULTS = (
-    "task",
-    "corpus",
-    "size",
-    "overrides",
-    "system",
-    "metric",
-    "paper",
-    "ours",
-    "sd",
-    "difference",
-    "seeds",
-    "items",
-    "parameters",
-    "epochs",
-    "seconds",
-)
-PAIRS = (
-    "corpus",
-    "size",
-    "overrides",
-    "first",
-    "second",
-    "points",
-    "low",
-    "high",
-    "p",
-    "p_holm",
-    "items",
-)
+Row = dict[str, str | int | float | None]
 
 
 def results_csv(cells: Cells) -> str:
@@ -62,33 +32,6 @@ def results_csv(cells: Cells) -> str:
 
     Where there are several seeds, epochs and seconds are means.
     """
-    return _write(RESULTS, _result_rows(cells))
-
-
-def pairs_csv(pairs: Iterable[Pair]) -> str:
-    """Every pair of systems that was compared on a data set."""
-    return _write(
-        PAIRS,
-        (
-            (
-                pair.setting.corpus,
-                pair.setting.size,
-                pair.setting.overrides,
-                pair.first,
-                pair.second,
-                pair.test.difference,
-                pair.test.low,
-                pair.test.high,
-                pair.test.p,
-                pair.p,
-                pair.test.items,
-            )
-            for pair in pairs
-        ),
-    )
-
-
-def _result_rows(cells: Cells) -> Iterator[Sequence[Value]]:
     present = {
         (setting, system): cell for setting in cells for system, cell in cells[setting].items()
     }
@@ -99,38 +42,58 @@ def _result_rows(cells: Cells) -> Iterator[Sequence[Value]]:
         for size in SIZES
         for system in paper_systems()
     }
-    for (setting, system), cell in {**paper, **present}.items():
-        metrics = METRICS[setting.task]
-        # A run has all metrics, whether or not the paper has them for this task.
-        for metric in dict.fromkeys((*metrics, ACC, WER, PER, MFS, MLD)) if cell else metrics:
-            yield _result_row(setting, system, metric, cell)
+    return _write(
+        _figures(setting, system, metric, cell)
+        for (setting, system), cell in {**paper, **present}.items()
+        for metric in _metrics(setting, cell)
+    )
 
 
-def _result_row(setting: Setting, system: str, metric: Metric, cell: Cell | None) -> list[Value]:
-    paper = published(setting.corpus, setting.size, system, metric)
-    row: list[Value] = [setting.task, setting.corpus, setting.size, setting.overrides, system]
-    row += [metric.name, paper]
-    if cell is None:
-        return row + [None] * (len(RESULTS) - len(row))
-    ours, runs = cell.mean(metric), cell.results
-    return [
-        *row,
-        ours,
-        cell.deviation(metric),
-        None if paper is None else ours - paper,
-        " ".join(str(run.run.seed) for run in runs),
-        runs[0].sources,
-        runs[0].parameters,
-        sum(run.epochs for run in runs) / len(runs),
-        sum(run.seconds for run in runs) / len(runs),
+def pairs_csv(pairs: Iterable[Pair]) -> str:
+    """Every pair of systems that was compared on a data set."""
+    rows = [
+        _setting(pair.setting)
+        | {"first": pair.first, "second": pair.second, "points": pair.test.difference}
+        | {"low": pair.test.low, "high": pair.test.high, "p": pair.test.p, "p_holm": pair.p}
+        | {"items": pair.test.items}
+        for pair in pairs
     ]
+    return _write(rows)
 
 
-def _write(header: Sequence[str], rows: Iterable[Sequence[Value]]) -> str:
+def _metrics(setting: Setting, cell: Cell | None) -> Iterable[Metric]:
+    """A run has all metrics, whether or not the paper has them for this task."""
+    metrics = METRICS[setting.task]
+    return dict.fromkeys((*metrics, ACC, WER, PER, MFS, MLD)) if cell else metrics
+
+
+def _figures(setting: Setting, system: str, metric: Metric, cell: Cell | None) -> Row:
+    paper = published(setting.corpus, setting.size, system, metric)
+    row: Row = {"task": setting.task, **_setting(setting), "system": system}
+    row |= {"metric": metric.name, "paper": paper}
+    ours = cell.mean(metric) if cell else None
+    runs = cell.results if cell else ()
+    return row | {
+        "ours": ours,
+        "sd": cell.deviation(metric) if cell else None,
+        "difference": None if paper is None or ours is None else ours - paper,
+        "seeds": " ".join(str(run.run.seed) for run in runs),
+        "items": runs[0].sources if runs else None,
+        "parameters": runs[0].parameters if runs else None,
+        "epochs": statistics.fmean(run.epochs for run in runs) if runs else None,
+        "seconds": statistics.fmean(run.seconds for run in runs) if runs else None,
+    }
+
+
+def _setting(setting: Setting) -> Row:
+    return {"corpus": setting.corpus, "size": setting.size, "overrides": setting.overrides}
+
+
+def _write(rows: Iterable[Row]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(
-        [f"{value:.6g}" if isinstance(value, float) else value for value in row] for row in rows
-    )
+    for index, row in enumerate(rows):
+        if index == 0:
+            writer.writerow(row)
+        writer.writerow(f"{v:.6g}" if isinstance(v, float) else v for v in row.values())
     return text.getvalue()

@@ -1,4 +1,4 @@
-"""The paper's tables with ours beside them."""
+"""Our figures, the paper's beside them."""
 
 from __future__ import annotations
 
@@ -6,25 +6,43 @@ import statistics
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
-from hardalign.report.cells import Cell, Cells, Setting, average_deviation
+from hardalign.report.cells import Cell, Cells, Setting, average
 from hardalign.report.markup import MISSING, Table, number, with_deviation
 from hardalign.report.paper import (
-    G2P,
-    INFLECTION,
+    ACC,
     METRICS,
+    MLD,
+    OTHER,
+    PER,
     SIZES,
     TASKS,
-    TRANSLITERATION,
     Metric,
     in_order,
     paper_corpora,
+    paper_name,
     paper_systems,
     published,
     published_average,
 )
-from hardalign.systems import SYSTEMS
 
 Row = tuple[str, ...]
+
+
+def summary_table(cells: Cells) -> Table:
+    """What a grid has achieved, a row for each system and setting, for a terminal."""
+    metrics = (ACC, PER, MLD)
+    rows = [
+        (
+            str(setting),
+            system,
+            str(len(cell.results)),
+            *(with_deviation(cell.mean(m), cell.deviation(m), m.decimals) for m in metrics),
+        )
+        for setting, systems in cells.items()
+        for system, cell in systems.items()
+    ]
+    header = ("Data", "System", "Seeds", *(metric.name for metric in metrics))
+    return Table("What the runs achieved", header, rows, 2)
 
 
 def average_tables(cells: Cells) -> Iterator[Table]:
@@ -33,7 +51,7 @@ def average_tables(cells: Cells) -> Iterator[Table]:
     Ours and the paper's are over the data sets that both have; the paper's average over all of its
     data sets stands beside them.
     """
-    for (task, size, overrides), settings in _groups(cells):
+    for title, task, size, settings in _groups(cells):
         everything = paper_corpora(task)
         shared = {s.corpus: cells[s] for s in settings if s.corpus in everything}
         if not shared:
@@ -48,12 +66,12 @@ def average_tables(cells: Cells) -> Iterator[Table]:
         ]
         columns = ("paper, all", "paper", "ours", "difference")
         header = ("System", "Paper's", "Data sets", *_columns(task, columns))
-        yield Table(f"{_title(task, size, overrides)}: averages over data sets", header, rows, 2)
+        yield Table(f"{title}: averages over data sets", header, rows, 2)
 
 
 def breakdown_tables(cells: Cells) -> Iterator[Table]:
     """Every data set that has a run, one table per task, size and recipe."""
-    for (task, size, overrides), settings in _groups(cells):
+    for title, task, _, settings in _groups(cells):
         rows = [
             (setting.corpus, *_names(system), *_breakdown(setting, system, cells[setting]))
             for setting in settings
@@ -61,34 +79,31 @@ def breakdown_tables(cells: Cells) -> Iterator[Table]:
         ]
         columns = _columns(task, ("paper", "ours", "difference"))
         header = ("Data set", "System", "Paper's", "Seeds", *columns)
-        yield Table(f"{_title(task, size, overrides)}: by data set", header, rows, 3)
+        yield Table(f"{title}: by data set", header, rows, 3)
 
 
 def coverage_table(cells: Cells) -> Table:
     """How much of the paper's grid there is."""
     rows: list[Row] = []
-    for task in (G2P, TRANSLITERATION, INFLECTION):
+    for task in (task for task in TASKS if task != OTHER):
         corpora = paper_corpora(task)
         present = {s for s in cells if s.corpus in corpora and s.size in SIZES}
-        pairs = {(s.corpus, s.size, y) for s in present for y in cells[s] if y in paper_systems()}
-        all_pairs = len(corpora) * len(SIZES) * len(paper_systems())
+        named = {(s.corpus, s.size, paper_name(y)) for s in present for y in cells[s]}
+        count = sum(name is not None for _, _, name in named)
+        everything = len(corpora) * len(SIZES) * len(paper_systems())
         without = [c for c in corpora if c not in {s.corpus for s in present}]
         rows.append(
             (
                 TASKS[task],
                 ", ".join(corpus.partition("/")[2] for corpus in without) or MISSING,
                 f"{len(corpora) - len(without)} of {len(corpora)}",
-                f"{len(pairs)} of {all_pairs}",
-                str(all_pairs - len(pairs)),
+                f"{count} of {everything}",
+                str(everything - count),
             )
         )
     header = ("Task", "Data sets without a run", "Data sets with runs", "Combinations", "Missing")
-    return Table(
-        "The paper's combinations of data set, size and system, and how many have a run",
-        header,
-        rows,
-        2,
-    )
+    caption = "The paper's combinations of data set, size and system, and how many have a run"
+    return Table(caption, header, rows, 2)
 
 
 def _average(
@@ -99,9 +114,8 @@ def _average(
         theirs = [published(corpus, size, system, metric) for corpus in mine]
         known = [value for value in theirs if value is not None]
         paper = statistics.fmean(known) if known else None
-        ours = statistics.fmean(c.mean(metric) for c in mine.values()) if mine else None
         yield number(published_average(task, size, system, metric), metric.decimals)
-        yield from _figures(paper, ours, average_deviation(list(mine.values()), metric), metric)
+        yield from _figures(paper, *average(list(mine.values()), metric), metric)
 
 
 def _breakdown(setting: Setting, system: str, cells: dict[str, Cell]) -> Iterator[str]:
@@ -109,8 +123,7 @@ def _breakdown(setting: Setting, system: str, cells: dict[str, Cell]) -> Iterato
     yield str(len(cell.results)) if cell else MISSING
     for metric in METRICS[setting.task]:
         paper = published(setting.corpus, setting.size, system, metric)
-        ours = cell.mean(metric) if cell else None
-        yield from _figures(paper, ours, cell.deviation(metric) if cell else None, metric)
+        yield from _figures(paper, *average([cell] if cell else [], metric), metric)
 
 
 def _figures(paper: float | None, ours: float | None, sd: float | None, metric: Metric) -> Row:
@@ -122,15 +135,17 @@ def _figures(paper: float | None, ours: float | None, sd: float | None, metric: 
     )
 
 
-def _groups(cells: Cells) -> Iterator[tuple[tuple[str, str, str], list[Setting]]]:
-    """Settings that belong into one table: of one task, size and recipe."""
+def _groups(cells: Cells) -> Iterator[tuple[str, str, str, list[Setting]]]:
+    """Settings that belong into one table, of one task, size and recipe; its title first."""
 
     def key(setting: Setting) -> tuple[int, bool, str]:
         return list(TASKS).index(setting.task), setting.size != "small", setting.overrides
 
     for _, group in groupby(sorted(cells, key=key), key):
-        settings = list(group)
-        yield (settings[0].task, settings[0].size, settings[0].overrides), settings
+        first, *others = group
+        recipe = f" ({first.overrides})" if first.overrides else ""
+        title = f"{TASKS[first.task]}, {first.size}{recipe}"
+        yield title, first.task, first.size, [first, *others]
 
 
 def _systems(cells: Iterable[dict[str, Cell]], with_paper: bool = True) -> list[str]:
@@ -139,11 +154,7 @@ def _systems(cells: Iterable[dict[str, Cell]], with_paper: bool = True) -> list[
 
 
 def _names(system: str) -> Row:
-    return system, SYSTEMS[system].paper if system in paper_systems() else MISSING
-
-
-def _title(task: str, size: str, overrides: str) -> str:
-    return f"{TASKS[task]}, {size}" + (f" ({overrides})" if overrides else "")
+    return system, paper_name(system) or MISSING
 
 
 def _columns(task: str, columns: Row) -> Row:

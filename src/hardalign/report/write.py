@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from hardalign.experiments.runs import FAILURE, RESULT, RUN, Failure, read_failures, read_results
 from hardalign.files import make_folder, write_bytes
 from hardalign.report.cells import collect
+from hardalign.report.claims import FINDINGS
 from hardalign.report.figures import save_figures
-from hardalign.report.findings import FINDINGS, decide
+from hardalign.report.findings import SEEDS, decide
 from hardalign.report.markup import MISSING, Table, escape_markdown
 from hardalign.report.pairwise import overall_tables, pair_tables, pairs
 from hardalign.report.paper import METRICS, remarks
-from hardalign.report.significance import INTERVAL, LEVEL, TEST
+from hardalign.report.significance import INTERVAL, LEVEL, SEED_TEST, TEST
 from hardalign.report.spreadsheet import pairs_csv, results_csv
 from hardalign.report.tables import average_tables, breakdown_tables, coverage_table
 from hardalign.report.verdicts import evidence_table, verdict_table
+from hardalign.runs import FAILURE, RESULT, RUN, Failure, read_failures, read_results
 from hardalign.version import __version__
 
 FOLDER = "report"
@@ -92,12 +93,15 @@ def write_report(folder: Path) -> list[Path]:
 
 
 ABOUT_FINDINGS = f"""\
-A finding consists of claims that one system is more accurate than another. A claim is tested on all
-data sets of the paper's three tasks that have comparable runs of both; every data set and size
-counts the same. It is supported or contradicted where p < {LEVEL}. Test: {TEST}; p is
-corrected for the claims of a finding by Holm's method. Interval: {INTERVAL}. Both tell whether a
-difference would hold for other words, not for other seeds: of those, the standard deviations tell.
-"Better in" counts combinations of data set and size; the paper's points are in the same ones.
+A finding consists of claims that one system is more accurate than another. A claim is supported or
+contradicted only where two tests agree: over words and over seeds, both with p < {LEVEL}, corrected
+for the claims of a finding by Holm's method. Only runs on the data of the paper's three tasks by
+the paper's recipe count, trained to its end; every data set and size counts the same. Words: all
+data sets with runs of both systems on the same items; {TEST}.
+Seeds: those with at least {SEEDS} runs of both; {SEED_TEST}.
+Where there are none of those, there are too few seeds for a verdict.
+Interval: {INTERVAL}, over words. "Better in" counts combinations of data
+set and size; the paper's points are in the same ones.
 """
 
 DIRECTIONS = ", ".join(
@@ -117,6 +121,7 @@ ABOUT_PAIRS = f"""\
 In points of accuracy; * where p < {LEVEL}, corrected for all pairs of a table by Holm's method;
 {MISSING} where two systems have no runs on the same items. Over all data sets of the paper's tasks,
 those that both systems have count the same, and their number is in brackets. Test: {TEST}.
+It speaks about other words, not about other seeds: of those, the standard deviations tell.
 """
 
 LATEX_HEAD = r"% Needs \usepackage{booktabs,longtable}; some tables are wide." + "\n"

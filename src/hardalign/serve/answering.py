@@ -1,45 +1,50 @@
-"""What the model says to some words, as JSON can hold it."""
+"""What a model says to some words, as messages."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import compress
-from typing import Any
+
+from msgspec import UNSET
 
 from hardalign.data.example import Example
 from hardalign.decoding import Search
+from hardalign.prediction import Prediction
 from hardalign.predictor import Predictor
-
-Answer = dict[str, Any]
+from hardalign.serve.messages import AlignmentAnswer, PredictionAnswer, Stop, WordAnswer
 
 
 def answer_words(
-    predictor: Predictor, search: Search, words: Sequence[Example], aligned: Sequence[bool]
-) -> list[Answer]:
-    """Answer words of any requests together.
+    predictor: Predictor, search: Search, words: Sequence[Example], alignments: bool
+) -> list[WordAnswer]:
+    """Answers words of any requests together.
 
     Args:
-        predictor: Who answers.
+        predictor: The model.
         search: What to look for.
         words: All with at least one symbol.
-        aligned: Which of them want alignments with their answers.
+        alignments: Whether alignments are wanted with the answers.
     """
-    found = list(predictor.answers(words, search))
-    answers: list[Answer] = [
-        {
-            "source": word.text,
-            "tags": word.tags,
-            "unknown": list(dict.fromkeys(_unknown(predictor, word))),
-            "predictions": [prediction.to_dict() for prediction in strings],
-        }
-        for word, strings in zip(words, found, strict=True)
+    answers = predictor.answers(words, search, alignments=alignments)
+    return [
+        WordAnswer(
+            source=word.text,
+            tags=word.tags,
+            unknown=list(dict.fromkeys(predictions[0].unknown)),
+            predictions=[_prediction(prediction) for prediction in predictions],
+        )
+        for word, predictions in zip(words, answers, strict=True)
     ]
-    wanted = predictor.align_answers(compress(zip(words, found, strict=True), aligned))
-    for answer, (_, alignments) in zip(compress(answers, aligned), wanted, strict=True):
-        for entry, alignment in zip(answer["predictions"], alignments, strict=True):
-            entry["alignment"] = alignment.to_dict()
-    return answers
 
 
-def _unknown(predictor: Predictor, word: Example) -> list[str]:
-    return predictor.description.vocabulary.source.unknown(word.source, word.tags)
+def _prediction(prediction: Prediction) -> PredictionAnswer:
+    alignment: AlignmentAnswer | None = None
+    if prediction.alignment is not None:
+        content = prediction.alignment.to_dict()
+        alignment = AlignmentAnswer(**{**content, "stop": Stop(**content["stop"])})
+    return PredictionAnswer(
+        text=prediction.text,
+        symbols=prediction.symbols,
+        log_prob=prediction.log_prob,
+        finished=prediction.finished,
+        alignment=UNSET if alignment is None else alignment,
+    )

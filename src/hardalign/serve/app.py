@@ -1,19 +1,19 @@
-"""The routes: the page, its static files, and the JSON API."""
+"""The routes: the pages, their static files, and the JSON API."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Mapping
-from dataclasses import asdict
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+import msgspec
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import FileResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
@@ -23,6 +23,7 @@ from hardalign.serve.batcher import Batcher
 from hardalign.serve.collection import describe_models
 from hardalign.serve.guard import Guard
 from hardalign.serve.limits import Limits
+from hardalign.serve.messages import Answers, Health, Models, Refusal
 from hardalign.serve.openapi import describe_api
 from hardalign.serve.question import read_question
 from hardalign.version import __version__
@@ -32,10 +33,11 @@ PAGE = Path(__file__).with_name("page")
 FRESH = {"Cache-Control": "no-cache"}
 """The page of another version must not be shown; its files are small, and checked by their tags."""
 JSON_ONLY = "the body should be JSON: send it with Content-Type: application/json"
+T = TypeVar("T")
 
 
 def create_app(models: Mapping[str, Predictor], limits: Limits, host: str) -> ASGIApp:
-    """An application that answers for some models.
+    """Returns an application that answers for some models.
 
     Args:
         models: By the names they are to have; the first is the one meant where none is named.
@@ -43,29 +45,32 @@ def create_app(models: Mapping[str, Predictor], limits: Limits, host: str) -> AS
         host: The address it is served on; see ``Guard``.
     """
     batcher = Batcher(models, limits.waiting)
-    described = {"models": describe_models(models), "limits": asdict(limits)}
+    description = Models(models=describe_models(models), limits=limits)
     api = describe_api(limits)
 
     async def page(_: Request) -> Response:
         return FileResponse(PAGE / "index.html", headers=FRESH)
 
+    async def docs(_: Request) -> Response:
+        return FileResponse(PAGE / "docs.html", headers=FRESH)
+
     async def health(_: Request) -> Response:
-        status = {"status": "ok", "version": __version__, "waiting": batcher.waiting}
-        return JSONResponse(status)
+        return _json(Health(version=__version__, waiting=batcher.waiting))
 
     async def list_models(_: Request) -> Response:
-        return JSONResponse(described)
+        return _json(description)
 
     async def openapi(_: Request) -> Response:
-        return JSONResponse(api)
+        return _json(api)
 
     async def predict(request: Request) -> Response:
-        if request.headers.get("content-type", "").partition(";")[0] != "application/json":
+        media_type = request.headers.get("content-type", "").partition(";")[0]
+        if media_type.strip().lower() != "application/json":
             raise HTTPException(415, JSON_ONLY)
         try:
             async with asyncio.timeout(limits.seconds):
                 question = read_question(await _body(request, limits.body), models, limits)
-                answers = await batcher.answer(question)
+                answers = await _while_connected(request, batcher.answer(question))
         except TimeoutError:
             raise HTTPException(
                 503,
@@ -73,7 +78,9 @@ def create_app(models: Mapping[str, Predictor], limits: Limits, host: str) -> AS
                 "with a narrower beam, or try again later",
                 {"Retry-After": "1"},
             ) from None
-        return JSONResponse({"model": question.model, "answers": answers})
+        except ClientDisconnect:
+            return Response(status_code=400)  # nobody reads it
+        return _json(Answers(model=question.model, answers=answers))
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -83,6 +90,7 @@ def create_app(models: Mapping[str, Predictor], limits: Limits, host: str) -> AS
     app = Starlette(
         routes=[
             Route("/", page),
+            Route("/docs", docs),
             Route("/health", health),
             Route("/models", list_models),
             Route("/openapi.json", openapi),
@@ -112,13 +120,38 @@ async def _body(request: Request, limit: int) -> bytes:
     return bytes(body)
 
 
+async def _while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:
+    """Returns what some work comes to; ends it when the client goes, so that it costs no more."""
+    working = asyncio.ensure_future(work)
+    # Once the body has been read, nothing but the end of the connection can come.
+    leaving = asyncio.ensure_future(request.receive())
+    try:
+        await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise ClientDisconnect
+        return working.result()
+    finally:
+        working.cancel()
+        leaving.cancel()
+
+
+def _json(content: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    try:
+        body = msgspec.json.encode(content)
+    except UnicodeEncodeError as error:
+        raise HTTPException(422, "the answer has a symbol that is no Unicode text") from error
+    return Response(body, status, headers, media_type="application/json")
+
+
 async def _refused(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     detail = error.detail
     if detail == HTTPStatus(error.status_code).phrase:  # the router's own: no such page or method
-        detail = f"{detail}; /openapi.json describes what there is"
-    return JSONResponse({"error": detail}, error.status_code, error.headers)
+        detail = f"{detail}; /docs describes what there is"
+    # A sentence may quote what cannot be sent.
+    readable = detail.encode("utf-8", "backslashreplace").decode()
+    return _json(Refusal(error=readable), error.status_code, error.headers)
 
 
 async def _failed(_: Request, _error: Exception) -> Response:
-    return JSONResponse({"error": "the server failed; its log says why"}, 500)
+    return _json(Refusal(error="the server failed; its log says why"), 500)

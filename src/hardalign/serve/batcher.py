@@ -17,12 +17,12 @@ from dataclasses import dataclass, field
 from starlette.exceptions import HTTPException
 
 from hardalign.predictor import Predictor
-from hardalign.serve.answering import Answer, answer_words
+from hardalign.serve.answering import answer_words
+from hardalign.serve.messages import WordAnswer
 from hardalign.serve.question import Question
 
-BATCH_SYMBOLS = 2048
-"""Source symbols in a batch; a beam counts each as often as it is wide. With more, answers come
-later without coming faster."""
+BATCH_WORK = 2048
+"""Work of a batch, as ``Limits`` counts it. With more, answers come later without coming faster."""
 
 
 @dataclass(eq=False)
@@ -30,14 +30,15 @@ class _Order:
     """A question on its way."""
 
     question: Question
-    done: asyncio.Future[list[Answer]]
-    answers: dict[int, Answer] = field(default_factory=dict)
-    asked: int = 0
+    done: asyncio.Future[list[WordAnswer]]
+    answers: dict[int, WordAnswer] = field(default_factory=dict)
+    begun: int = 0
     """How many of its words have gone into batches."""
+    rest: int = field(init=False)
+    """The work of the words that have not."""
 
-    @property
-    def rest(self) -> int:
-        return len(self.question.words) - self.asked
+    def __post_init__(self) -> None:
+        self.rest = sum(self.question.work)
 
 
 Batch = list[tuple[_Order, int]]
@@ -51,7 +52,7 @@ class Batcher:
     """
 
     def __init__(self, models: Mapping[str, Predictor], most: int) -> None:
-        """Keep at most so many words waiting."""
+        """Keep at most so much work waiting."""
         self._models = models
         self._most = most
         self._orders: deque[_Order] = deque()
@@ -59,19 +60,19 @@ class Batcher:
 
     @property
     def waiting(self) -> int:
-        """Words that no batch has taken yet."""
+        """The work that no batch has taken yet."""
         return sum(order.rest for order in self._orders)
 
-    async def answer(self, question: Question) -> list[Answer]:
-        """The answer to each word; whoever stops waiting for it takes the question back.
+    async def answer(self, question: Question) -> list[WordAnswer]:
+        """Returns the answer to each word; who stops waiting for it takes the question back.
 
         Raises:
-            HTTPException: 503, if too many words are waiting.
+            HTTPException: 503, if too much work is waiting.
         """
-        if self.waiting + len(question.words) > self._most:
+        if self.waiting + sum(question.work) > self._most:
             raise HTTPException(
                 503,
-                f"too busy: more than {self._most} words are waiting; try again later",
+                f"too busy: more work than {self._most} would wait; try again later",
                 {"Retry-After": "1"},
             )
         if not question.words:
@@ -98,20 +99,27 @@ class Batcher:
                     await work
 
     async def _run(self, thread: ThreadPoolExecutor) -> None:
-        loop = asyncio.get_running_loop()
         while True:
             await self._wake.wait()
-            batch = self._next_batch()
-            try:
-                answers = await loop.run_in_executor(thread, self._answer, batch)
-            except Exception as error:
-                for order in {order for order, _ in batch}:
-                    if not order.done.done():
-                        order.done.set_exception(error)
-            else:
-                _hand_out(batch, answers)
+            if batch := self._next_batch():
+                await self._work(thread, batch)
             if not self._orders:
                 self._wake.clear()
+
+    async def _work(self, thread: ThreadPoolExecutor, batch: Batch) -> None:
+        """Answer a batch; if that fails, each order alone, so that one cannot spoil the others'."""
+        loop = asyncio.get_running_loop()
+        try:
+            answers = await loop.run_in_executor(thread, self._answer, batch)
+        except Exception as error:
+            first, *others = dict(batch)
+            if others:
+                for order in (first, *others):
+                    await self._work(thread, [part for part in batch if part[0] is order])
+            elif not first.done.done():
+                first.done.set_exception(error)
+        else:
+            _hand_out(batch, answers)
 
     def _next_batch(self) -> Batch:
         """One word of each order in turn, so that a long list does not hold up a single word.
@@ -120,16 +128,17 @@ class Batcher:
         the end of the queue.
         """
         batch: Batch = []
-        if not self._orders:  # whoever woke the loop has gone
+        if not self._orders:  # who woke the loop has gone
             return batch
-        first = self._orders[0].question
-        mates = deque(o for o in self._orders if o.question.group == first.group)
-        symbols = 0
-        while mates and symbols < BATCH_SYMBOLS:
+        group = self._orders[0].question.group
+        mates = deque(order for order in self._orders if order.question.group == group)
+        work = 0
+        while mates and work < BATCH_WORK:
             order = mates.popleft()
-            symbols += first.search.width * (len(order.question.words[order.asked].source) + 2)
-            batch.append((order, order.asked))
-            order.asked += 1
+            work += order.question.work[order.begun]
+            order.rest -= order.question.work[order.begun]
+            batch.append((order, order.begun))
+            order.begun += 1
             if order.rest:
                 mates.append(order)
         for order in dict(batch):
@@ -138,17 +147,14 @@ class Batcher:
                 self._orders.append(order)
         return batch
 
-    def _answer(self, batch: Batch) -> list[Answer]:
+    def _answer(self, batch: Batch) -> list[WordAnswer]:
         """Run the model; the only part that happens in the thread."""
-        if not batch:
-            return []
-        question = batch[0][0].question
+        model, search, alignments = batch[0][0].question.group
         words = [order.question.words[position] for order, position in batch]
-        aligned = [order.question.alignments for order, _ in batch]
-        return answer_words(self._models[question.model], question.search, words, aligned)
+        return answer_words(self._models[model], search, words, alignments)
 
 
-def _hand_out(batch: Batch, answers: list[Answer]) -> None:
+def _hand_out(batch: Batch, answers: list[WordAnswer]) -> None:
     """Give each order its answers, and complete those that have them all."""
     for (order, position), answer in zip(batch, answers, strict=True):
         order.answers[position] = answer

@@ -2,52 +2,108 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from hardalign.errors import HardalignError
 from hardalign.predictor import Predictor, load
-from hardalign.systems import SCORES, find_system
+from hardalign.serve.messages import ModelAnswer
+from hardalign.systems import SCORES
+
+EXAMPLES = (
+    *("psychology", "knight", "thought", "queue", "rhythm"),
+    *("Shakespeare", "Barcelona", "Tokyo", "walk\tV;PST", "sing\tV;PST", "city\tN;PL"),
+    *("김민준", "서울", "さくら", "とうきょう", "Москва", "cab", "bad", "add"),
+)
+"""Words to begin with; a model is shown with those that it can spell."""
+SHOWN = 5
+"""How many of them."""
 
 
 def load_models(models: Iterable[str]) -> dict[str, Predictor]:
-    """Load models, named after the last part of their paths, or all of it where that is not enough.
+    """Load models by their names.
+
+    Args:
+        models: Each ``MODEL`` or ``NAME=MODEL``. Without a name, a model is called by the last part
+            of its path, and by as many more parts as tell it from the others.
 
     Raises:
-        HardalignError: If one cannot be loaded, or is given twice.
+        HardalignError: If one cannot be loaded, or two have the same name.
     """
-    given = list(models)
-    count = Counter(Path(model).name for model in given)
     named: dict[str, Predictor] = {}
-    for model in given:
-        name = Path(model).name
-        name = name if name and count[name] == 1 else model
+    for name, model in _name(list(models)):
         if name in named:
-            raise HardalignError(f"{model}: is given twice")
+            raise HardalignError(f"{model}: another model is called {name!r}; name it NAME={model}")
         named[name] = load(model)
     return named
 
 
-def describe_models(models: Mapping[str, Predictor]) -> list[dict[str, Any]]:
-    """What users should know of each model before they ask it."""
+def describe_models(models: Mapping[str, Predictor]) -> list[ModelAnswer]:
+    """Returns what users should know of each model before they ask it."""
     return [_describe(name, predictor) for name, predictor in models.items()]
 
 
-def _describe(name: str, predictor: Predictor) -> dict[str, Any]:
+def _name(models: list[str]) -> list[tuple[str, str]]:
+    """Returns the name and the path of each model."""
+    pairs = [_split(model) for model in models]
+    unnamed = [_parts(model) for name, model in pairs if not name]
+    return [(name or _shortest(_parts(model), unnamed), model) for name, model in pairs]
+
+
+def _parts(model: str) -> tuple[str, ...]:
+    # resolve() would follow links, and a link's own name is the one that was chosen.
+    return Path(os.path.abspath(model)).parts  # noqa: PTH100
+
+
+def _split(text: str) -> tuple[str, str]:
+    """Splits ``NAME=MODEL``; an equals sign in the path of a folder is just a character."""
+    name, equals, model = text.partition("=")
+    if not equals or os.sep in name or Path(text).exists():
+        return "", text
+    if not name.strip() or not model:
+        raise HardalignError(f"{text}: should be NAME=MODEL, with a name and a model")
+    return name.strip(), model
+
+
+def _shortest(parts: tuple[str, ...], others: list[tuple[str, ...]]) -> str:
+    """Returns as many of the last parts of a path as no other path ends with."""
+    for length in range(1, len(parts)):
+        if Counter(other[-length:] for other in others)[parts[-length:]] == 1:
+            break
+    else:
+        length = 1  # given twice
+    # A file's name may be no text at all, which JSON cannot hold.
+    return "/".join(parts[-length:]).encode("utf-8", "replace").decode()
+
+
+def _describe(name: str, predictor: Predictor) -> ModelAnswer:
     description = predictor.description
-    system = find_system(description.model.system)
+    system = predictor.system
     tagged = "tags" in description.format.columns
-    return {
-        "name": name,
-        "system": description.model.system,
-        "summary": system.summary,
-        "alignment": system.alignment,
-        "score": SCORES[system.score],
-        "exact": system.score == "exact",
-        "source_separator": description.format.source_separator,
-        "target_separator": description.format.target_separator,
-        "tag_separator": description.format.tag_separator,
-        "tags": list(description.vocabulary.source.tags) if tagged else [],
-    }
+    return ModelAnswer(
+        name=name,
+        system=description.model.system,
+        summary=system.summary,
+        alignment=system.alignment,
+        score=SCORES[system.score],
+        exact=system.score == "exact",
+        source_separator=description.format.source_separator,
+        target_separator=description.format.target_separator,
+        tag_separator=description.format.tag_separator,
+        tags=list(description.vocabulary.source.tags) if tagged else [],
+        examples=_examples(predictor, tagged),
+    )
+
+
+def _examples(predictor: Predictor, tagged: bool) -> list[str]:
+    """Returns words that a model can spell, as its format writes them."""
+    layout, source = predictor.description.format, predictor.description.vocabulary.source
+    words = []
+    for example in EXAMPLES:
+        letters, _, tags = example.partition("\t")
+        if bool(tags) == tagged and not source.unknown(letters, tags.split(";") if tags else ()):
+            word = layout.join_source(tuple(letters))
+            words.append("\t".join([word, tags.replace(";", layout.tag_separator)][: 1 + tagged]))
+    return words[:SHOWN]

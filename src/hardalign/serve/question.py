@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+import msgspec
 from starlette.exceptions import HTTPException
 
 from hardalign.data.example import Example
 from hardalign.decoding import Search
 from hardalign.errors import HardalignError
 from hardalign.predictor import Predictor
-from hardalign.serve.limits import Limits
+from hardalign.serve.limits import Limits, work_of
+from hardalign.serve.messages import Request
 
 
 @dataclass(frozen=True)
@@ -26,74 +29,91 @@ class Question:
     alignments: bool = False
 
     @property
-    def group(self) -> tuple[str, Search]:
+    def group(self) -> tuple[str, Search, bool]:
         """Questions of the same group can be answered together."""
-        return self.model, self.search
+        return self.model, self.search, self.alignments
 
-
-KEYS: dict[str, type] = {
-    "model": str,
-    "words": list,
-    "nbest": int,
-    "beam": int,
-    "alignments": bool,
-}
-"""What a question may say, and the type of each."""
+    @cached_property
+    def work(self) -> list[int]:
+        """The work of each word, as ``Limits`` counts it."""
+        width = self.search.width
+        return [work_of(_size(word), width, self.alignments) for word in self.words]
 
 
 def read_question(body: bytes, models: Mapping[str, Predictor], limits: Limits) -> Question:
-    """Take a question out of a request's body.
+    """Read a question from a request's body.
 
     Raises:
         HTTPException: With what is wrong; its status is 400 for what is no JSON, 404 for a model
             that is not there, 413 for too much, 422 for the rest.
     """
-    content = _content(body)
-    model = content.get("model", next(iter(models)))
+    request = _request(body)
+    model = next(iter(models)) if request.model is None else request.model
     if model not in models:
-        raise HTTPException(404, f"no model is called {model!r}; there are {', '.join(models)}")
-    texts, aligned = content["words"], content.get("alignments", False)
-    most = limits.aligned if aligned else limits.words
-    if len(texts) > most:
-        what = "words with alignments" if aligned else "words"
-        raise HTTPException(413, f"{len(texts)} {what}; the limit of a request is {most}")
+        raise HTTPException(404, f"no model is called {model!r:.80}; there are {', '.join(models)}")
+    if len(request.words) > limits.words:
+        raise HTTPException(
+            413, f"{len(request.words)} words; the limit of a request is {limits.words}"
+        )
     try:
-        search = Search(beam=content.get("beam"), nbest=content.get("nbest"))
+        search = Search(beam=request.beam, nbest=request.nbest)
     except HardalignError as error:
         raise HTTPException(422, str(error)) from error
     if search.width > limits.beam:
         raise HTTPException(422, f"a beam of {search.width}; the limit is {limits.beam}")
-    words = [_word(k, text, models[model], limits) for k, text in enumerate(texts)]
-    return Question(model, search, words, aligned)
+    words = [_word(k, text, models[model], limits) for k, text in enumerate(request.words)]
+    question = Question(model, search, words, request.alignments)
+    if (work := sum(question.work)) > limits.work:
+        raise HTTPException(
+            413,
+            f"too much for one request: the work (symbols times beam, see /docs) is {work}, the "
+            f"limit {limits.work}; send the words in several requests",
+        )
+    return question
 
 
-def _content(body: bytes) -> dict[str, Any]:
-    """The JSON object, with the keys and types that it should have."""
+def _request(body: bytes) -> Request:
+    """Returns the JSON object with the fields and types that it should have."""
     try:
-        content = json.loads(body)
+        content = json.loads(body.decode())
     except (ValueError, RecursionError) as error:
         raise HTTPException(400, f"the body is not JSON: {error}") from error
-    if not isinstance(content, dict):
-        raise HTTPException(422, "the body should be a JSON object")
-    if "words" not in content:
-        raise HTTPException(422, "words is missing: a list of what to predict")
-    for key, value in content.items():
-        if key not in KEYS:
-            raise HTTPException(422, f"no such key: {key!r:.40}; there are {', '.join(KEYS)}")
-        if type(value) is not KEYS[key]:
-            raise HTTPException(422, f"{key} should be of type {KEYS[key].__name__}")
-    return content
+    if b"\\ud" in body.lower() and not _is_text(content):
+        raise HTTPException(422, "the body has half a character: a surrogate without its other")
+    try:
+        return msgspec.convert(content, Request)
+    except msgspec.ValidationError as error:
+        raise HTTPException(422, _plain(error)) from error
 
 
-def _word(position: int, text: object, predictor: Predictor, limits: Limits) -> Example:
-    if not isinstance(text, str):
-        raise HTTPException(422, f"words[{position}] should be of type str")
+def _is_text(content: Any) -> bool:
+    """Tells whether all strings are made of characters, so that they can be sent back."""
+    try:
+        json.dumps(content, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _plain(error: msgspec.ValidationError) -> str:
+    """Returns the reason without marks: ``words[0]: expected str, got int``."""
+    message, _, place = str(error).replace("`", "").partition(" - at $")
+    if place:
+        return f"{place.lstrip('.')}: {message[0].lower()}{message[1:]}"
+    keys = ", ".join(Request.__struct_fields__)
+    return f"the body: {message[0].lower()}{message[1:]:.80}; it should be an object with {keys}"
+
+
+def _word(position: int, text: str, predictor: Predictor, limits: Limits) -> Example:
     try:
         word = predictor.example(text)
     except HardalignError as error:
         raise HTTPException(422, f"words[{position}]: {error}") from error
-    size = len(word.source) + len(word.tags)
-    if size > limits.symbols:
+    if (size := _size(word)) > limits.symbols:
         message = f"words[{position}] has {size} symbols; the limit is {limits.symbols}"
         raise HTTPException(413, message)
     return word
+
+
+def _size(word: Example) -> int:
+    return len(word.source) + len(word.tags)

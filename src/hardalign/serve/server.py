@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import math
 import signal
 import socket
+from functools import partial
+from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
 
 from hardalign.errors import HardalignError
+from hardalign.serve.connections import BACKLOG, Allowance, Connection, Once, most_connections
+
+FETCH_SECONDS = 30.0
+"""For fetching an answer, once it is there."""
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Take a port.
+    """Takes a port.
 
     Args:
         host: A name or address of this machine.
@@ -24,14 +31,14 @@ def listen(host: str, port: int) -> socket.socket:
         HardalignError: If it cannot be had.
     """
     if not 0 <= port < 1 << 16:
-        raise HardalignError(f"--port must be between 0 and 65535, not {port}")
+        raise HardalignError(f"the port must be between 0 and 65535, not {port}")
     try:
         (family, *_, address), *_ = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-        listening = socket.create_server((address[0], port), family=family, backlog=1024)
+        listening = socket.create_server((address[0], port), family=family, backlog=BACKLOG)
     except OSError as error:
         reason = str(error.strerror).partition(" (")[0]  # Python adds the address in brackets
         raise HardalignError(
-            f"cannot listen on {host} port {port}: {reason}; choose another --host or --port"
+            f"cannot listen on {host} port {port}: {reason}; choose another host or port"
         ) from error
     # Every connection inherits it. Otherwise an answer's body waits until its head is acknowledged,
     # which takes 40 milliseconds; asyncio sees to it only where a socket's protocol was named.
@@ -40,30 +47,42 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def address_of(listening: socket.socket) -> str:
-    """What to type into a browser."""
+    """Returns what to type into a browser."""
     host, port = listening.getsockname()[:2]
     if host in ("0.0.0.0", "::"):
         host = "localhost"
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def make_server(app: ASGIApp, patience: float) -> uvicorn.Server:
-    """A server that, when it is ended, finishes what it has begun.
+def make_server(
+    app: ASGIApp, patience: float, allowance: Allowance | None = None
+) -> uvicorn.Server:
+    """Returns a server that, when it is ended, finishes what it has begun.
 
     Args:
         app: The application.
-        patience: Seconds that it waits for that.
+        patience: Seconds that a request may take, and that the end waits for those under way.
+        allowance: Of connections; by default as many as the system allows.
     """
+    if allowance is None:
+        allowance = Allowance(most_connections(), answer_seconds=patience + FETCH_SECONDS)
+    connection: Any = partial(Connection, allowance=allowance)  # uvicorn asks for a class
     config = uvicorn.Config(
         app,
+        http=connection,
         lifespan="on",
         ws="none",
+        backlog=BACKLOG,
         log_level="warning",
         access_log=False,
         server_header=False,
         proxy_headers=False,
         timeout_graceful_shutdown=math.ceil(patience),
     )
+    for name in ("uvicorn.error", "asyncio"):
+        logger = logging.getLogger(name)
+        if not any(isinstance(one, Once) for one in logger.filters):
+            logger.addFilter(Once())
     return uvicorn.Server(config)
 
 

@@ -1,1 +1,13 @@
-"""Training: the loop, the model folder, and the one road to a run."""
+"""Training: the one road to a run, the loop, and where an interrupted run stands."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from hardalign.errors import HardalignError
+
+if missing := [name for name in ("torch", "filelock") if find_spec(name) is None]:
+    raise HardalignError(
+        f"training needs {missing[0]}, which is not here; "
+        "install it with pip install 'hardalign[train]'"
+    )

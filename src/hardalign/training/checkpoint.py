@@ -9,15 +9,21 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+import torch
+from numpy.typing import NDArray
 from torch import Tensor, optim
 
+from hardalign.errors import HardalignError
 from hardalign.files import write_bytes
+from hardalign.folder import CHECKPOINT, METRICS
 from hardalign.networks.transducer import Transducer
-from hardalign.training.storage import CHECKPOINT, METRICS, read_tensors, write_tensors
+from hardalign.tensors import Tensors, read_tensors, write_tensors
+
+_MODEL, _OPTIMIZER = "model.", "optimizer."
 
 
 @dataclass
@@ -35,19 +41,63 @@ class Progress:
     history: list[dict[str, Any]] = field(default_factory=list)
     """One row of figures per epoch, as in ``metrics.jsonl``."""
 
-    def record_log_likelihood(self, value: float) -> None:
-        """Halve the learning rate unless the development log-likelihood has improved."""
-        if self.best_log_likelihood is None or value > self.best_log_likelihood:
-            self.best_log_likelihood = value
-        else:
-            self.learning_rate /= 2
 
-    def record_accuracy(self, acc: float, mld: float) -> bool:
-        """Whether this epoch is the best so far: most words right, then smallest distance."""
-        better = (acc, -mld) > (self.best_acc, -self.best_mld)
-        if better:
-            self.best_epoch, self.best_acc, self.best_mld = self.epoch, acc, mld
-        return better
+@dataclass(frozen=True)
+class Checkpoint:
+    """What the file holds."""
+
+    path: Path
+    progress: Progress
+    tensors: Tensors
+
+    def restore(self, model: Transducer, optimizer: optim.Optimizer) -> None:
+        """Put model and optimizer back to where the last completed epoch left them.
+
+        Raises:
+            HardalignError: If they are not those of this model.
+        """
+        state: dict[str, Tensor] = {}
+        moments: dict[int, dict[str, Tensor]] = {}
+        shapes = {f"{_MODEL}{name}": value.shape for name, value in model.state_dict().items()}
+        for index, parameter in enumerate(model.parameters()):
+            for name in ("exp_avg", "exp_avg_sq"):
+                shapes[f"{_OPTIMIZER}{index}.{name}"] = parameter.shape
+            shapes[f"{_OPTIMIZER}{index}.step"] = torch.Size([])
+        for name, array in self.tensors.items():
+            if shapes.get(name) != array.shape:
+                raise _foreign(self.path)
+            if name.startswith(_MODEL):
+                state[name.removeprefix(_MODEL)] = torch.from_numpy(array)
+            else:
+                _, number, moment = name.split(".")
+                moments.setdefault(int(number), {})[moment] = torch.from_numpy(array)
+        if state.keys() != model.state_dict().keys():
+            raise _foreign(self.path)
+        model.load_state_dict(state)
+        optimizer.load_state_dict({**optimizer.state_dict(), "state": moments})
+
+
+def read_checkpoint(folder: Path) -> Checkpoint | None:
+    """Returns what the last completed epoch left in a folder; None if none has been completed.
+
+    Raises:
+        HardalignError: If the file is damaged, or something else.
+    """
+    path = folder / CHECKPOINT
+    if not path.exists():
+        return None
+    tensors, notes = read_tensors(path)
+    if not notes.keys() <= {one.name for one in fields(Progress)}:
+        raise _foreign(path)
+    values = {name: value for name, value in notes.items() if value is not None}
+    whole = {"epoch", "best_epoch"}
+    for name, value in values.items():
+        allowed = (list,) if name == "history" else (int,) if name in whole else (int, float)
+        if type(value) not in allowed:
+            raise _foreign(path)
+    if "learning_rate" not in values or len(values.get("history", [])) != values.get("epoch", 0):
+        raise _foreign(path)
+    return Checkpoint(path, Progress(**values), tensors)
 
 
 def save_checkpoint(
@@ -56,40 +106,25 @@ def save_checkpoint(
     """Commit an epoch: the metrics' lines first, then the one file that decides."""
     lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in progress.history)
     write_bytes(folder / METRICS, "".join(lines).encode())
-    tensors = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
+    tensors = {f"{_MODEL}{name}": array for name, array in arrays(model).items()}
     for index, moments in optimizer.state_dict()["state"].items():
-        tensors |= {f"optimizer.{index}.{name}": tensor for name, tensor in moments.items()}
-    write_tensors(folder / CHECKPOINT, tensors, _finite(asdict(progress)))
-
-
-def load_checkpoint(folder: Path, model: Transducer, optimizer: optim.Optimizer) -> Progress | None:
-    """Put model and optimizer back to where the last completed epoch left them.
-
-    Returns:
-        The progress, or None if no epoch has been completed yet.
-    """
-    if not (folder / CHECKPOINT).exists():
-        return None
-    tensors, notes = read_tensors(folder / CHECKPOINT)
-    model.load_state_dict(
-        {
-            name.removeprefix("model."): tensor
-            for name, tensor in tensors.items()
-            if name.startswith("model.")
-        }
-    )
-    moments: dict[int, dict[str, Tensor]] = {}
-    for name, tensor in tensors.items():
-        if name.startswith("optimizer."):
-            _, index, moment = name.split(".")
-            moments.setdefault(int(index), {})[moment] = tensor
-    optimizer.load_state_dict({**optimizer.state_dict(), "state": moments})
-    return Progress(**{name: value for name, value in notes.items() if value is not None})
-
-
-def _finite(values: dict[str, Any]) -> dict[str, Any]:
-    """Infinities stand for "nothing yet" and have no place in JSON."""
-    return {
+        for name, tensor in moments.items():
+            tensors[f"{_OPTIMIZER}{index}.{name}"] = tensor.detach().cpu().numpy()
+    # Infinities stand for "nothing yet" and have no place in JSON.
+    notes = {
         name: None if isinstance(value, float) and math.isinf(value) else value
-        for name, value in values.items()
+        for name, value in asdict(progress).items()
     }
+    write_tensors(folder / CHECKPOINT, tensors, notes)
+
+
+def arrays(model: Transducer) -> dict[str, NDArray[Any]]:
+    """Returns a model's tensors by name; on a CPU they share its memory."""
+    return {name: tensor.detach().cpu().numpy() for name, tensor in model.state_dict().items()}
+
+
+def _foreign(path: Path) -> HardalignError:
+    return HardalignError(
+        f"{path}: is not the checkpoint of this run, so it cannot be resumed; "
+        "bring the right file back, or start anew with overwrite"
+    )

@@ -1,4 +1,4 @@
-// The JSON API; openapi.json describes it.
+// The JSON API; the page docs describes it.
 
 /** What the server refused, in its own words. */
 export class Refused extends Error {
@@ -11,6 +11,11 @@ export class Refused extends Error {
 /** The models that are loaded, and the limits of requests. */
 export function getModels() {
   return request("models");
+}
+
+/** The API itself, as OpenAPI has it. */
+export function getDescription() {
+  return request("openapi.json");
 }
 
 /** Ask a model for words; the signal can take the question back. */

@@ -2,6 +2,7 @@
 
 import { about, getModels, predict } from "./api.js";
 import { debounced, make } from "./dom.js";
+import { lineUp } from "./heatmap.js";
 import { setUpList } from "./list.js";
 import { panel, spoken } from "./panel.js";
 import { setUpTags } from "./tags.js";
@@ -66,6 +67,7 @@ function show(asked, settled) {
   });
   find("welcome").hidden = asked.length > 0;
   find("panels").replaceChildren(...panels);
+  lineUp(find("panels"), settled.flatMap(({ value }) => value?.predictions ?? []));
   note(troubles, asked.length);
   word.ariaInvalid = String(settled.some(({ reason }) => reason));
   sentence = sentences.join(" ");
@@ -109,10 +111,26 @@ function turn() {
   }
 }
 
+/** Offer words that the model can spell, for those who have none at hand. */
+function offerExamples([{ examples }]) {
+  const links = examples.map((text) => {
+    const button = make("button", { type: "button" }, text.replace("\t", " "));
+    button.addEventListener("click", () => {
+      word.value = tags.split(text);
+      word.focus();
+      ask();
+    });
+    return button;
+  });
+  find("examples").hidden = links.length === 0;
+  find("examples").replaceChildren("Or try ", ...links);
+}
+
 function changeModels() {
   for (const option of beside.options) option.disabled = option.value === model.value;
   if (beside.value === model.value) beside.value = "";
   tags.offer(chosen());
+  offerExamples(chosen());
   later();
 }
 

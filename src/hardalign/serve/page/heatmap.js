@@ -9,6 +9,7 @@ const KINDS = {
   attention: "Alignment: attention weights",
   path: "Alignment: the path of a pointer",
 };
+const WIDE = 17; // columns that fit beside the candidates
 let drawn = 0;
 const MOVES = {
   ArrowUp: [-1, 0],
@@ -16,6 +17,33 @@ const MOVES = {
   ArrowLeft: [0, -1],
   ArrowRight: [0, 1],
 };
+
+/** Give the maps of several panels columns of the same width, in the same places. */
+export function lineUp(panels, predictions) {
+  const labels = predictions.flatMap(({ alignment }) => alignment.target).map((text) => [...text].length);
+  const columns = predictions.map(({ alignment: { tags, source } }) => tags.length + source.length + 2);
+  panels.style.setProperty("--label", Math.max(1, ...labels));
+  panels.style.setProperty("--columns", Math.max(1, ...columns));
+  panels.classList.toggle("wide", Math.max(...columns) > WIDE);
+}
+
+/** A place to scroll in, which shows that there is more, and takes the other maps along. */
+function scroller(table) {
+  const place = make("div", { className: "scroll" }, table);
+  const mark = () => {
+    const hidden = place.scrollWidth - place.clientWidth - place.scrollLeft;
+    place.classList.toggle("more", hidden > 4);
+    place.classList.toggle("scrolled", place.scrollLeft > 4);
+  };
+  place.addEventListener("scroll", () => {
+    mark();
+    for (const other of document.querySelectorAll("figure .scroll")) {
+      if (other.scrollLeft !== place.scrollLeft) other.scrollLeft = place.scrollLeft;
+    }
+  });
+  new ResizeObserver(mark).observe(place);
+  return place;
+}
 
 /** Draw an alignment; a line below tells the weight of the cell under the pointer or the focus. */
 export function heatmap(alignment) {
@@ -39,7 +67,6 @@ export function heatmap(alignment) {
   const title = make("figcaption", { id: `map-${drawn}` }, KINDS[alignment.kind]);
   const table = draw(rows, columns, weights);
   table.setAttribute("aria-labelledby", title.id);
-  table.style.setProperty("--columns", columns.length);
   const cells = [...table.tBodies[0].rows].map((row) => [...row.cells].slice(1));
   let current = first(weights);
 
@@ -74,7 +101,7 @@ export function heatmap(alignment) {
     cells[next[0]]?.[next[1]]?.focus();
   });
   show(current);
-  return make("figure", {}, title, make("div", { className: "scroll" }, table), readout);
+  return make("figure", {}, title, scroller(table), readout);
 }
 
 function draw(rows, columns, weights) {

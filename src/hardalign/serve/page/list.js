@@ -5,14 +5,18 @@ import { make, percent } from "./dom.js";
 
 const PART = 100;
 const SHOWN = 1000;
+const SURE = Math.log(0.5); // a prediction less probable than all others together is unsure
 
 /** Wire up the section of lists; chosen() gives the models to ask. */
 export function setUpList(chosen) {
   const find = (id) => document.getElementById(id);
   const [form, area, notes, table] = ["list-form", "list", "list-notes", "table"].map(find);
   const [copy, download, progress] = ["copy", "download", "progress"].map(find);
+  const [view, unsure, shown] = ["view", "unsure", "shown"].map(find);
   let running = new AbortController();
-  let tsv = "";
+  let models = [];
+  let rows = [];
+  let order = "none"; // by the least probability of a row, or as the words were given
 
   async function run() {
     running.abort();
@@ -22,14 +26,14 @@ export function setUpList(chosen) {
     const words = lines.filter((line) => line.trim() !== "");
     const blank = lines.length - words.length - (lines.at(-1) === "" ? 1 : 0);
     table.replaceChildren();
-    copy.disabled = download.disabled = true;
+    view.hidden = copy.disabled = download.disabled = true;
     if (words.length === 0) {
       notes.textContent = "Type or paste some words first, one on each line.";
       area.focus();
       return;
     }
     notes.textContent = "";
-    const models = chosen();
+    models = chosen();
     const columns = models.map(() => []);
     Object.assign(progress, { hidden: false, max: words.length * models.length, value: 0 });
     try {
@@ -47,12 +51,34 @@ export function setUpList(chosen) {
       return;
     }
     progress.hidden = true;
-    tsv = words.map((word, k) => row(word, columns.map((column) => column[k]))).join("");
-    copy.disabled = download.disabled = false;
-    notes.textContent = summary(words, columns, blank);
-    table.replaceChildren(draw(words, models, columns));
+    view.hidden = copy.disabled = download.disabled = false;
+    rows = words.map((word, k) => weigh(word, columns.map((column) => column[k])));
+    notes.textContent = summary(rows, models, blank);
+    order = "none";
+    unsure.checked = false;
+    show();
   }
 
+  /** The rows that are wanted, in the order that is wanted. */
+  function wanted() {
+    const kept = unsure.checked ? rows.filter((row) => row.unsure) : [...rows];
+    const sign = { ascending: 1, descending: -1 }[order];
+    return sign ? kept.sort((a, b) => sign * (a.least - b.least)) : kept;
+  }
+
+  function show() {
+    const kept = wanted();
+    const hidden = kept.length > SHOWN ? `; the first ${SHOWN} are below, copy and download give all` : "";
+    shown.textContent = `${kept.length} of ${rows.length} words${hidden}`;
+    table.replaceChildren(draw(kept.slice(0, SHOWN), models, order, (next) => {
+      order = next;
+      show();
+      table.querySelector("[aria-sort] button").focus();
+    }));
+  }
+
+  const tsv = () => wanted().map(write).join("");
+  unsure.addEventListener("change", show);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     run();
@@ -62,20 +88,20 @@ export function setUpList(chosen) {
   });
   copy.addEventListener("click", async () => {
     try {
-      await navigator.clipboard.writeText(tsv);
+      await navigator.clipboard.writeText(tsv());
       notes.textContent = "Copied.";
     } catch {
       notes.textContent = "The browser does not allow copying here; download the table instead.";
     }
   });
   download.addEventListener("click", () => {
-    const url = URL.createObjectURL(new Blob([tsv], { type: "text/tab-separated-values" }));
+    const url = URL.createObjectURL(new Blob([tsv()], { type: "text/tab-separated-values" }));
     make("a", { href: url, download: "predictions.tsv" }).click();
     setTimeout(() => URL.revokeObjectURL(url), 1000);
   });
 }
 
-/** Answers or, for words that were refused, the reasons. */
+/** Answers or, for words that were refused, the reasons; what is too much is asked in halves. */
 async function ask(model, words, signal) {
   try {
     const answers = await predict({ model: model.name, words, nbest: 1 }, signal);
@@ -85,44 +111,51 @@ async function ask(model, words, signal) {
     if (!ours) throw error;
     if (words.length === 1) return [{ error: about(error) }];
   }
-  const alone = [];
-  for (const word of words) alone.push(...await ask(model, [word], signal));
-  return alone;
+  const half = Math.ceil(words.length / 2);
+  const first = await ask(model, words.slice(0, half), signal);
+  return [...first, ...await ask(model, words.slice(half), signal)];
 }
 
-function row(word, answers) {
+/** A word and its answers: whether they differ, and how sure the least sure model is. */
+function weigh(word, answers) {
+  const differ = answers.some(({ text }) => text !== answers[0].text);
+  const least = Math.min(...answers.map(({ error, log_prob: logProb }) => (error ? -Infinity : logProb)));
+  const unknown = answers.some((answer) => answer.unknown?.length);
+  return { word, answers, differ, least, unknown, unsure: differ || unknown || least < SURE };
+}
+
+function write({ word, answers }) {
   const fields = answers.flatMap((one) => (one.error ? ["", ""] : [one.text, one.log_prob.toFixed(6)]));
   return `${[word, ...fields].join("\t")}\n`;
 }
 
-function summary(words, columns, blank) {
+function summary(rows, models, blank) {
   const many = (count, one, more) => `${count} ${count === 1 ? one : more}`;
-  const failed = words.filter((_, k) => columns.some((column) => column[k].error)).length;
-  const sentences = [`${many(words.length - failed, "word", "words")} predicted.`];
-  if (failed) sentences.push(`${many(failed, "was", "were")} refused; the table says why.`);
-  const unsure = words.filter((_, k) => columns.some((column) => column[k].unknown?.length)).length;
-  if (unsure) sentences.push(`${many(unsure, "has", "have")} symbols never seen in training (marked ?).`);
-  if (columns.length > 1) {
-    const differ = words.filter((_, k) => columns[0][k].text !== columns[1][k].text).length;
-    sentences.push(`The models differ on ${differ}.`);
-  }
-  if (blank) sentences.push(`${many(blank, "blank line", "blank lines")} left out.`);
-  if (words.length > SHOWN) sentences.push(`Shown are the first ${SHOWN}; copy and download give all.`);
-  return sentences.join(" ");
+  const count = (test) => rows.filter(test).length;
+  const failed = count(({ answers }) => answers.some(({ error }) => error));
+  const unknown = count((row) => row.unknown);
+  return [
+    `${many(rows.length - failed, "word", "words")} predicted.`,
+    failed && `${many(failed, "was", "were")} refused; the table says why.`,
+    unknown && `${many(unknown, "has", "have")} symbols never seen in training (marked ?).`,
+    models.length > 1 && `The models differ on ${count((row) => row.differ)}.`,
+    blank && `${many(blank, "blank line", "blank lines")} left out.`,
+  ].filter(Boolean).join(" ");
 }
 
-function draw(words, models, columns) {
-  const head = make("tr", {}, make("th", { scope: "col" }, "Word"), ...models.flatMap(({ name }) => [
-    make("th", { scope: "col" }, name),
-    make("th", { scope: "col", className: "number" }, "Probability"),
-  ]));
-  const rows = words.slice(0, SHOWN).map((word, k) => {
-    const answers = columns.map((column) => column[k]);
-    const differ = answers.some(({ text }) => text !== answers[0].text);
-    return make("tr", { className: differ ? "differ" : "" },
-      make("th", { scope: "row", dir: "auto" }, word.replaceAll("\t", "  ")), ...answers.flatMap(cells));
-  });
-  return make("table", { className: "words" }, make("thead", {}, head), make("tbody", {}, ...rows));
+/** A table of rows; a click on a probability's head sorts by the least sure, the surest, or not. */
+function draw(rows, models, order, sort) {
+  const next = { none: "ascending", ascending: "descending", descending: "none" }[order];
+  const probability = () => {
+    const button = make("button", { type: "button" }, "Probability");
+    button.addEventListener("click", () => sort(next));
+    return make("th", { scope: "col", className: "number", "aria-sort": order }, button);
+  };
+  const head = make("tr", {}, make("th", { scope: "col" }, "Word"),
+    ...models.flatMap(({ name }) => [make("th", { scope: "col" }, name), probability()]));
+  const body = rows.map(({ word, answers, differ }) => make("tr", { className: differ ? "differ" : "" },
+    make("th", { scope: "row", dir: "auto" }, word.replaceAll("\t", "  ")), ...answers.flatMap(cells)));
+  return make("table", { className: "words" }, make("thead", {}, head), make("tbody", {}, ...body));
 }
 
 function cells({ text, log_prob: logProb, unknown, error }) {

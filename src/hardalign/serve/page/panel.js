@@ -18,8 +18,7 @@ export function panel(model, answer) {
   return make("article", { "aria-label": `${model.name} says` },
     make("h2", {}, model.name, make("small", { title: model.summary }, model.system)),
     make("p", { className: "prediction", dir: "auto" }, best.text || EMPTY),
-    make("div", { className: "details" },
-      make("div", {}, candidates(answer.predictions, show), ...note), map));
+    make("div", {}, candidates(answer.predictions, show), ...note), map);
 }
 
 /** A radio group: choosing a candidate shows its alignment. */

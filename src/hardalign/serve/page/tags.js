@@ -45,6 +45,13 @@ export function setUpTags(changed) {
     join(model, word) {
       return model.tags.length && input.value.trim() ? `${word}\t${input.value.trim()}` : word;
     },
+    /** Take a word apart again: put its tags into the field, and return the rest. */
+    split(text) {
+      const [word, tags = ""] = text.split("\t");
+      input.value = tags;
+      mark();
+      return word;
+    },
     input,
   };
 }

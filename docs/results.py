@@ -1,0 +1,153 @@
+"""The tables of results in the documents, made from the runs' own figures: `make results`.
+
+    python docs/results.py [RUNS…]
+
+Adds the complete runs of each folder RUNS (of `hardalign reproduce --out`) to the record
+docs/results/runs.jsonl, and writes what stands between `<!-- results:… -->` and `<!-- end -->` in
+the documents anew. A test fails where a document and the record disagree.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from hardalign.report.cells import Cell, Cells, Setting, average, collect
+from hardalign.report.claims import FINDINGS
+from hardalign.report.findings import decide
+from hardalign.report.markup import MISSING, number, with_deviation
+from hardalign.report.paper import METRICS, in_order, paper_name, published
+from hardalign.report.record import add_to_record, read_record
+from hardalign.runs import read_results
+
+ROOT = Path(__file__).parents[1]
+RECORD = ROOT / "docs" / "results" / "runs.jsonl"
+PAGES = [ROOT / name for name in ("README.md", "docs/results.md", "docs/guide/which-system.md")]
+_BLOCK = re.compile(r"(<!-- results:(\S+)((?: \S+)*) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+Row = list[str]
+
+
+def written(text: str, cells: Cells) -> str:
+    """Returns a document with its tables as the cells have them."""
+
+    def block(match: re.Match[str]) -> str:
+        begin, kind, arguments, end = match.groups()
+        table = BLOCKS[kind](cells, arguments.split())
+        lines = (f"| {' | '.join(row)} |" if row else "|---" * len(table[0]) + "|" for row in table)
+        return begin + "".join(f"{line}\n" for line in lines) + end
+
+    return _BLOCK.sub(block, text)
+
+
+def runs(cells: Cells, corpora: Row) -> list[Row]:
+    """Every run by the paper's recipe on some corpora, the paper's figures beside."""
+    metrics = METRICS[Setting(corpora[0], "small").task]
+    figures = [column for metric in metrics for column in (metric.name, "paper")]
+    table = [
+        ["data", "size", "system", "paper's", *figures, "seeds", "parameters", "epochs", "minutes"],
+        [],
+    ]
+    for setting in (one for one in cells if one.corpus in corpora and not one.overrides):
+        for system, cell in cells[setting].items():
+            row = [_short(setting.corpus), setting.size, f"`{system}`", paper_name(system) or ""]
+            for metric in metrics:
+                row.append(with_deviation(*average([cell], metric), metric.decimals))
+                paper = published(setting.corpus, setting.size, system, metric)
+                row.append(number(paper, metric.decimals) if paper is not None else "")
+            parameters = max(result.parameters for result in cell.results)
+            row += [str(len(cell.results)), f"{parameters:,}" if parameters else MISSING]
+            epochs = [result.epochs for result in cell.results if result.epochs]
+            seconds = [result.seconds for result in cell.results if result.seconds]
+            row += [_mean(epochs), _mean([one / 60 for one in seconds])]
+            table.append(row)
+    return table
+
+
+def systems(cells: Cells, corpora: Row) -> list[Row]:
+    """A row for each system of size small, a column for each corpus, the best in bold."""
+    found = {corpus: cells.get(Setting(corpus, "small"), {}) for corpus in corpora}
+    names = in_order({system for cells in found.values() for system in cells})
+    metrics = {corpus: METRICS[Setting(corpus, "small").task][0] for corpus in corpora}
+    head = [f"{_short(corpus)} {metrics[corpus].name}" for corpus in corpora]
+    return [["", *head], []] + [
+        [f"`{system}`", *(_best(found[corpus], system, corpus) for corpus in corpora)]
+        for system in names
+    ]
+
+
+def across(cells: Cells, corpora: Row) -> list[Row]:
+    """The same for one corpus, systems side by side, the paper's figures above ours."""
+    (corpus,) = corpora
+    mine = cells[Setting(corpus, "small")]
+    metric = METRICS[Setting(corpus, "small").task][0]
+    theirs = [published(corpus, "small", system, metric) for system in mine]
+    return [
+        ["", *(f"`{system}`" for system in mine)],
+        [],
+        ["paper", *("" if one is None else number(one, metric.decimals) for one in theirs)],
+        ["hardalign", *(_best(mine, system, corpus) for system in mine)],
+    ]
+
+
+def findings(cells: Cells, _: Row) -> list[Row]:
+    """The claims that runs at hand can say something about."""
+    head = ["claim", "verdict", "better in", "points", "p, words", "p, seeds", "paper's points"]
+    table = [head, []]
+    for index, finding in enumerate(FINDINGS, start=1):
+        verdict, decisions = decide(finding, cells)
+        table.append([f"**{index}. {finding.title}**", f"**{verdict}**", *[""] * 5])
+        for decision in decisions:
+            if (evidence := decision.evidence) is not None:
+                low, high = (
+                    number(p, 2, sign=True) for p in (evidence.words.low, evidence.words.high)
+                )
+                table.append(
+                    [
+                        f"`{decision.claim.better}` over `{decision.claim.worse}`",
+                        decision.verdict,
+                        f"{evidence.better_in} of {evidence.settings}",
+                        f"{number(evidence.words.difference, 2, sign=True)} ({low} to {high})",
+                        number(decision.p_words, 4),
+                        number(decision.p_seeds, 4),
+                        number(evidence.paper, 2, sign=True),
+                    ]
+                )
+    return table
+
+
+BLOCKS: dict[str, Callable[[Cells, Row], list[Row]]] = {
+    "runs": runs,
+    "systems": systems,
+    "across": across,
+    "findings": findings,
+}
+
+
+def _best(cells: dict[str, Cell], system: str, corpus: str) -> str:
+    """A figure, in bold if no system has a better one."""
+    if system not in cells:
+        return ""
+    metric = METRICS[Setting(corpus, "small").task][0]
+    text = with_deviation(*average([cells[system]], metric), metric.decimals)
+    best = max(round(cell.accuracy, 1) for cell in cells.values())
+    return f"**{text}**" if round(cells[system].accuracy, 1) == best else text
+
+
+def _mean(values: list[float] | list[int]) -> str:
+    return f"{sum(values) / len(values):.0f}" if values else MISSING
+
+
+def _short(corpus: str) -> str:
+    name = corpus.rpartition("/")[2]
+    return name if name != name.lower() else name.capitalize()
+
+
+if __name__ == "__main__":
+    for folder in map(Path, sys.argv[1:]):
+        add_to_record(RECORD, read_results(folder))
+    all_cells = collect(read_record(RECORD))
+    for page in PAGES:
+        page.write_text(written(page.read_text("utf-8"), all_cells), "utf-8")

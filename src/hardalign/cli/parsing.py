@@ -1,0 +1,51 @@
+"""Command lines to calls: tyro reads the options, and its errors become one line."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import tyro
+
+from hardalign.errors import HardalignError
+
+CONFIG = (tyro.conf.FlagCreatePairsOff, tyro.conf.OmitArgPrefixes)
+
+
+def run(command: Callable[..., Any], name: str, arguments: list[str]) -> None:
+    """Calls a command with the options of a command line.
+
+    Raises:
+        HardalignError: If the options are wrong.
+    """
+
+    @functools.wraps(command)
+    def bind(*values: Any, **options: Any) -> Callable[[], Any]:
+        return functools.partial(command, *values, **options)
+
+    complaint = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(complaint):
+            call = tyro.cli(bind, prog=name, args=arguments, config=CONFIG)
+    except SystemExit as stop:
+        if stop.code == 2:
+            raise HardalignError(f"{_one_line(complaint.getvalue())}; see {name} --help") from None
+        sys.stderr.write(complaint.getvalue())
+        raise
+    call()
+
+
+def _one_line(box: str) -> str:
+    """Returns what tyro says in a box, up to the first rule in it."""
+    words: list[str] = []
+    for line in box.splitlines():
+        text = line.strip("│ ")
+        if text and not text.strip("─"):
+            break
+        if line[:1] not in ("╭", "╰"):
+            words += text.split()
+    return " ".join(words).rstrip(".:")

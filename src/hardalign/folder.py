@@ -1,0 +1,189 @@
+"""The model folder: safetensors and JSON, checked when read; never pickle, and no torch.
+
+weights.safetensors     the best epoch's weights
+config.json             model, training and data settings, versions, checksums
+vocabulary.json         the symbols of both sides
+metrics.jsonl           one line per epoch
+checkpoint.safetensors  where training stands, to go on from there
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hardalign.bundled import BUNDLED
+from hardalign.config import ModelConfig, TrainingConfig
+from hardalign.data.formats import Format
+from hardalign.data.vocabulary import Vocabulary
+from hardalign.errors import HardalignError
+from hardalign.files import explained, json_bytes, parse_json, read_bytes, sha256, write_bytes
+from hardalign.origin import CorpusOrigin, FileOrigin, Origin
+from hardalign.shapes import TRAINING_ONLY, parameter_shapes
+from hardalign.tensors import Tensors, read_tensors, write_tensors
+from hardalign.version import __version__
+
+__all__ = [
+    "CHECKPOINT",
+    "CONFIG",
+    "METRICS",
+    "VOCABULARY",
+    "WEIGHTS",
+    "CorpusOrigin",
+    "Description",
+    "FileOrigin",
+    "Origin",
+    "description_files",
+    "load_folder",
+    "read_description",
+    "read_tensors",
+    "write_description",
+    "write_tensors",
+]
+
+FORMAT_VERSION = 2
+"""Version of the folder's format, raised when an older program could not read it any more.
+
+Version 1 had no checksums of config.json and vocabulary.json, and its system ``hard-feed`` is now
+called ``hard-feed-reinforce``.
+"""
+CONFIG, VOCABULARY, WEIGHTS = "config.json", "vocabulary.json", "weights.safetensors"
+METRICS, CHECKPOINT = "metrics.jsonl", "checkpoint.safetensors"
+CHECKSUMS = "sha256"
+"""The key of config.json under which checksums are; whoever edits the folder may remove it."""
+_KEYS = {"format_version", "hardalign", "model", "training", "format", "data", CHECKSUMS}
+_LIMIT = 1 << 24  # bytes of config.json and of vocabulary.json
+
+
+@dataclass(frozen=True)
+class Description:
+    """All that is known of a model but its weights."""
+
+    model: ModelConfig
+    training: TrainingConfig
+    format: Format
+    vocabulary: Vocabulary
+    data: Origin
+    """Where the training data came from."""
+
+
+def write_description(folder: Path, description: Description) -> None:
+    """Write ``config.json`` and ``vocabulary.json``."""
+    for name, content in description_files(description).items():
+        write_bytes(folder / name, content)
+
+
+def description_files(description: Description) -> dict[str, bytes]:
+    """Returns the two files that describe a model, in the order in which to write them."""
+    vocabulary = json_bytes(description.vocabulary.to_dict())
+    config = {
+        "format_version": FORMAT_VERSION,
+        "hardalign": __version__,
+        "model": description.model.to_dict(),
+        "training": description.training.to_dict(),
+        "format": description.format.to_dict(),
+        "data": description.data.to_dict(),
+    }
+    checksums = {CONFIG: _checksum(config), VOCABULARY: sha256(vocabulary)}
+    return {VOCABULARY: vocabulary, CONFIG: json_bytes({**config, CHECKSUMS: checksums})}
+
+
+def read_description(folder: Path) -> Description:
+    """Read what ``write_description`` wrote.
+
+    Raises:
+        HardalignError: If a file is missing, damaged, or of a newer format.
+    """
+    with explained(folder, "read"):
+        if not folder.is_dir():
+            raise HardalignError(
+                f"{folder}: no such model folder; `hardalign train` makes one, and there are "
+                f"bundled models: {', '.join(BUNDLED)}"
+            )
+    path = folder / CONFIG
+    config = parse_json(read_bytes(path, _LIMIT), path)
+    version = config.get("format_version") if isinstance(config, dict) else None
+    if type(version) is not int or not 1 <= version <= FORMAT_VERSION:
+        raise HardalignError(
+            f"{path}: format version {version!r:.20}, but this hardalign {__version__} reads "
+            f"versions 1 to {FORMAT_VERSION}; use the hardalign that wrote the model"
+        )
+    vocabulary_path = folder / VOCABULARY
+    content = read_bytes(vocabulary_path, _LIMIT)
+    if version > 1:
+        _check(config, content, folder)
+    elif isinstance(config.get("model"), dict) and config["model"].get("system") == "hard-feed":
+        config["model"]["system"] = "hard-feed-reinforce"
+    try:
+        model = ModelConfig.from_dict(config.get("model"))
+        training = TrainingConfig.from_dict(config.get("training"))
+        format_ = Format.from_dict(config.get("format"))
+        data = Origin.from_dict(config.get("data", {}))
+    except HardalignError as error:
+        raise HardalignError(f"{path}: {error}") from error
+    symbols = parse_json(content, vocabulary_path)
+    try:
+        vocabulary = Vocabulary.from_dict(symbols)
+    except HardalignError as error:
+        raise HardalignError(f"{vocabulary_path}: {error}") from error
+    return Description(model, training, format_, vocabulary, data)
+
+
+def load_folder(folder: Path) -> tuple[Tensors, Description]:
+    """Returns a model's weights, of single or double precision, and all else that is known of it.
+
+    Nothing is allocated but what the folder itself holds: the shapes in the header of the weights
+    are compared with those that settings and vocabulary imply before any weight is read.
+
+    Raises:
+        HardalignError: If anything in the folder is missing or damaged, or does not fit the rest.
+    """
+    description = read_description(folder)
+    path = folder / WEIGHTS
+    try:
+        expected = parameter_shapes(description.model, description.vocabulary)
+    except HardalignError as error:
+        raise HardalignError(f"{folder / CONFIG}: {error}") from error
+
+    def check(shapes: dict[str, tuple[int, ...]]) -> None:
+        shapes = {name: shape for name, shape in shapes.items() if name not in TRAINING_ONLY}
+        if shapes != expected:
+            odd = min(name for name, _ in shapes.items() ^ expected.items())
+            raise HardalignError(
+                f"{path}: weights do not fit {CONFIG} and {VOCABULARY}, first at {odd:.100}"
+            )
+
+    tensors, _ = read_tensors(path, check)
+    for name, tensor in tensors.items():
+        if not np.isfinite(tensor).all():
+            raise HardalignError(f"{path}: damaged: {name} has numbers that are not finite")
+    weights = {
+        name: tensor.astype(np.float32) if tensor.dtype == np.float16 else tensor
+        for name, tensor in tensors.items()
+        if name in expected
+    }
+    return weights, description
+
+
+def _check(config: dict[str, Any], vocabulary: bytes, folder: Path) -> None:
+    """Refuse files that are not what they were when they were written."""
+    if unknown := sorted(config.keys() - _KEYS):
+        raise HardalignError(f"{folder / CONFIG}: unknown entry {unknown[0]!r:.100}")
+    checksums = config.pop(CHECKSUMS, None)
+    if checksums is None:
+        return
+    for name, checksum in ((CONFIG, _checksum(config)), (VOCABULARY, sha256(vocabulary))):
+        if not isinstance(checksums, dict) or checksums.get(name) != checksum:
+            raise HardalignError(
+                f"{folder / name}: damaged: its checksum does not fit its content; if you have "
+                f"changed it, remove {CHECKSUMS!r} from {CONFIG}"
+            )
+
+
+def _checksum(config: dict[str, Any]) -> str:
+    """Of what settings say, however their JSON is laid out."""
+    return sha256(json.dumps(config, sort_keys=True).encode())

@@ -1,0 +1,228 @@
+"""A pronunciation dictionary of all words of a text, in the form that a speech tool reads.
+
+The words and the model's answers stand in SQLite databases, on disk: so the memory does not grow
+with the text, words come out sorted by code point as Kaldi wants them, and an interrupted run has
+lost nothing but its last few words. The answers are kept beside the dictionary as ``FILE.cache``;
+run again with the same model and search, only new words are computed. It may be deleted at any
+time.
+"""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
+from itertools import groupby, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+from hardalign.data.example import Example, Symbols
+from hardalign.errors import HardalignError
+from hardalign.files import sha256
+from hardalign.jobs.known import Lexicon
+from hardalign.jobs.reader import Reader, TextReport
+from hardalign.version import __version__
+
+if TYPE_CHECKING:
+    from hardalign.decoding import Search
+    from hardalign.predictor import Predictor
+
+STYLES = {
+    "mfa": "Montreal Forced Aligner: word TAB probability TAB P H O N E S; the best has 1.0",
+    "kaldi": "Kaldi's lexiconp.txt: word probability P H O N E S; the best has 1.0",
+    "cmudict": "CMUDict: word P H O N E S, then word(2) and so on; no probabilities",
+    "tsv": "word TAB P H O N E S TAB probability TAB lexicon or model; probabilities as they are",
+}
+"""The forms of a dictionary, each with its description."""
+LEAST = {"mfa": 0.01, "kaldi": 0.0001}
+"""The smallest probability that a tool takes, or that is written."""
+CACHE = ".cache"
+"""What is appended to the name of a dictionary for the file that keeps its answers."""
+_BATCH = 1000
+
+
+class Entry(NamedTuple):
+    """A word with its pronunciations, best first, each with its probability."""
+
+    word: str
+    pronunciations: list[tuple[float, str]]
+    known: bool
+    """Whether a lexicon gave them; their probability is then 1."""
+
+
+class Dictionary:
+    """The words of a text with their pronunciations; use it as a context manager.
+
+    Args:
+        predictor: The model.
+        lexicon: Known words, which the model is not asked for.
+        search: What to look for: the ``nbest`` pronunciations, or those that cover a ``mass``.
+
+    Raises:
+        HardalignError: If the model needs tags.
+    """
+
+    def __init__(self, predictor: Predictor, lexicon: Lexicon, search: Search) -> None:
+        self._predictor, self._lexicon, self._search = predictor, lexicon, search
+        self._layout = predictor.description.format
+        self.report = TextReport()
+        self._reader = Reader(predictor.description, lexicon, self.report)
+        # An empty name makes a database on disk that nobody sees and that is gone when closed.
+        self._database = sqlite3.connect("", isolation_level=None)
+        self._ask = self._database.execute
+        self._ask("CREATE TABLE words (word TEXT PRIMARY KEY, source TEXT) WITHOUT ROWID")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._database.close()
+
+    def add_text(self, lines: Iterable[str]) -> None:
+        """Adds the words of a list or of running text.
+
+        A line that is one word is taken whole, with its hyphens and apostrophes; others are read as
+        ``hardalign.jobs.text`` reads them.
+
+        Raises:
+            HardalignError: If there is no word in it.
+        """
+        spell = self._layout.join_source
+        readings = (reading for line in lines for reading in self._reader.words(line))
+        rows = ((spell(reading.word), spell(reading.source)) for reading in readings)
+        while batch := list(islice(rows, _BATCH)):
+            self._ask("BEGIN")
+            self._database.executemany("INSERT OR IGNORE INTO words VALUES (?, ?)", batch)
+            self._ask("COMMIT")
+        if not len(self):
+            raise HardalignError(self.report.refusal())
+
+    def __len__(self) -> int:
+        """Returns how many words there are."""
+        (count,) = self._ask("SELECT count(*) FROM words").fetchone()
+        return int(count)
+
+    def open_cache(self, cache: Path | None = None, signature: str = "") -> int:
+        """Opens the answers of earlier runs, and returns how many words are still to be computed.
+
+        Args:
+            cache: The file that keeps them. None: nothing is kept.
+            signature: Of the model, see ``model_signature``. Answers of another model, search or
+                version are thrown away.
+
+        Raises:
+            HardalignError: If the file is something else, cannot be written, or is in use.
+        """
+        made_by = f"{signature} {self._search!r} {__version__}"
+        with _explained(cache):
+            self._ask("ATTACH ? AS cache", ("" if cache is None else str(cache),))
+            self._ask("PRAGMA cache.locking_mode = EXCLUSIVE")
+            self._ask("BEGIN IMMEDIATE")
+            self._ask("CREATE TABLE IF NOT EXISTS cache.made_by (signature TEXT)")
+            if self._ask("SELECT signature FROM cache.made_by").fetchall() != [(made_by,)]:
+                self._ask("DROP TABLE IF EXISTS cache.answers")
+                self._ask("DELETE FROM cache.made_by")
+                self._ask("INSERT INTO cache.made_by VALUES (?)", (made_by,))
+            self._ask(
+                "CREATE TABLE IF NOT EXISTS cache.answers (source TEXT, rank INTEGER, "
+                "probability REAL, target TEXT, PRIMARY KEY (source, rank)) WITHOUT ROWID"
+            )
+            self._ask("COMMIT")
+            self._ask("CREATE TABLE todo (source TEXT PRIMARY KEY) WITHOUT ROWID")
+            sources = self._ask(
+                "SELECT source FROM words WHERE source NOT IN (SELECT source FROM cache.answers)"
+            )
+            new = ((source,) for (source,) in sources if not self._pronunciations(source))
+            while batch := list(islice(new, _BATCH)):
+                self._database.executemany("INSERT OR IGNORE INTO todo VALUES (?)", batch)
+            (count,) = self._ask("SELECT count(*) FROM todo").fetchone()
+        return int(count)
+
+    def compute(self, threads: int = 1) -> Generator[str, None, None]:
+        """Asks the model for the words that are still to be computed, and yields each when done."""
+        cut = self._layout.source_symbols
+        todo = (source for (source,) in self._ask("SELECT source FROM todo ORDER BY source"))
+        examples = (Example(cut(source), text=source) for source in todo)
+        answers = self._predictor.answers(examples, self._search, exact=True, threads=threads)
+        sources = self._ask("SELECT source FROM todo ORDER BY source")
+        while batch := list(islice(answers, _BATCH)):
+            done = [source for (source,) in islice(sources, len(batch))]
+            rows = [
+                (source, rank, math.exp(one.log_prob), one.text)
+                for source, predictions in zip(done, batch, strict=True)
+                # What was cut off, or says nothing, is no pronunciation.
+                for rank, one in enumerate(p for p in predictions if p.finished and p.symbols)
+            ]
+            self._ask("BEGIN")
+            self._database.executemany("INSERT INTO cache.answers VALUES (?, ?, ?, ?)", rows)
+            self._ask("COMMIT")
+            yield from done
+
+    def entries(self, min_prob: float = 0.0) -> Iterator[Entry]:
+        """Returns the words in order of their code points, each with its pronunciations.
+
+        Args:
+            min_prob: Leaves out what the model finds less probable; the best always stays.
+        """
+        rows = self._ask(
+            "SELECT word, words.source, probability, target FROM words "
+            "LEFT JOIN cache.answers ON answers.source = words.source ORDER BY word, rank"
+        )
+        for (word, source), group in groupby(rows, key=lambda row: row[:2]):
+            if known := self._pronunciations(source):
+                texts = [(1.0, self._layout.join_target(symbols)) for symbols in known]
+                yield Entry(word, texts, known=True)
+                continue
+            (_, _, best, text), *others = group
+            if text is not None:
+                rest = [(row[2], row[3]) for row in others if row[2] >= min_prob]
+                yield Entry(word, [(best, text), *rest], known=False)
+
+    def _pronunciations(self, source: str) -> tuple[Symbols, ...]:
+        return self._lexicon.pronunciations(self._layout.source_symbols(source))
+
+
+def write_entry(entry: Entry, style: str) -> Iterator[str]:
+    """Writes a word in one of the ``STYLES``, a line for each pronunciation."""
+    highest = max(probability for probability, _ in entry.pronunciations)
+    for number, (probability, text) in enumerate(entry.pronunciations, start=1):
+        share = max(probability / highest, LEAST.get(style, 0.0))
+        if style == "mfa":
+            yield f"{entry.word}\t{_decimal(share)}\t{text}\n"
+        elif style == "kaldi":
+            yield f"{entry.word} {_decimal(share)} {text}\n"
+        elif style == "cmudict":
+            yield f"{entry.word}{f'({number})' if number > 1 else ''} {text}\n"
+        else:
+            origin = "lexicon" if entry.known else "model"
+            yield f"{entry.word}\t{text}\t{probability:.6f}\t{origin}\n"
+
+
+def model_signature(folder: Path) -> str:
+    """Returns what tells a model from others: a checksum of its weights and its settings."""
+    names = {"weights.safetensors", "config.json", "vocabulary.json"}
+    files = sorted(path for path in folder.rglob("*") if path.name in names)
+    sums = [f"{path.relative_to(folder)} {sha256(path.read_bytes())}" for path in files]
+    return sha256("\n".join(sums).encode())
+
+
+def _decimal(value: float) -> str:
+    """Writes a number with a point and at least one digit after it, as some readers insist."""
+    text = f"{value:.4f}".rstrip("0")
+    return f"{text}0" if text.endswith(".") else text
+
+
+@contextmanager
+def _explained(cache: Path | None) -> Iterator[None]:
+    """Says in plain words what is wrong with a cache."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        if "locked" in str(error):
+            reason = "another process is making this dictionary; wait for it"
+        elif "not a database" in str(error) or "no such column" in str(error):
+            reason = "this is no cache of hardalign's; remove it or choose another output"
+        else:
+            reason = f"cannot be written ({error}); choose another output"
+        raise HardalignError(f"{cache}: {reason}") from None

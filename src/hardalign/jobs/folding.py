@@ -1,0 +1,71 @@
+"""Letters that a model does not have, read as letters that it has."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from dataclasses import dataclass, field
+
+from hardalign.data.example import Symbols
+from hardalign.data.vocabulary import Alphabet
+
+LIKE = dict(
+    pair.split(":") for pair in ("ß:ss", "æ:ae", "œ:oe", "ø:o", "ð:d", "þ:th", "ł:l", "đ:d", "ı:i")
+)
+"""Letters that no normal form takes apart, and what they are read as."""
+SILENT = {"'", "-"}
+"""What is left out where the model does not have it, since it has no sound of its own."""
+
+
+@dataclass
+class Folding:
+    """Folds words into a model's alphabet, and counts what it changed."""
+
+    alphabet: Alphabet
+    changes: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """How often a letter was read as others."""
+
+    def fold(self, symbols: Symbols) -> Symbols | None:
+        """Returns a word in the model's letters, or None if one of them is like none of these.
+
+        A letter that the model does not have loses its marks (é is read as e), is replaced by what
+        ``LIKE`` says (ß as ss), or becomes a small letter, whichever the model has first.
+        """
+        folded: list[str] = []
+        changes = []
+        for symbol in symbols:
+            letters = self._folded(symbol)
+            if letters is None:
+                return None
+            if letters != (symbol,):
+                changes.append((symbol, "".join(letters)))
+            folded += letters
+        if not folded:
+            return None
+        self.changes.update(changes)
+        return tuple(folded)
+
+    def _folded(self, symbol: str) -> Symbols | None:
+        plain, lower = _without_marks(symbol), symbol.lower()
+        likes = LIKE.get(symbol, symbol), lower, plain.lower(), LIKE.get(lower, lower)
+        for letters in ((symbol,), *map(tuple, (plain, *likes))):
+            if letters and not self.alphabet.unknown(letters):
+                return letters
+        return () if symbol in SILENT or not plain else None
+
+    def remark(self) -> str | None:
+        """Returns one line for the user, or None if nothing was changed."""
+        if not self.changes:
+            return None
+        shown = ", ".join(
+            f"{letter} as {other or 'nothing'} × {count}"
+            for (letter, other), count in self.changes.most_common(20)
+        )
+        more = f" and {len(self.changes) - 20} more" if len(self.changes) > 20 else ""
+        return f"letters that the model does not have were read as others: {shown}{more}"
+
+
+def _without_marks(symbol: str) -> str:
+    """Returns a letter without accents, dots and the like: nothing, if it is only a mark."""
+    parts = unicodedata.normalize("NFD", symbol)
+    return "".join(part for part in parts if not unicodedata.category(part).startswith("M"))

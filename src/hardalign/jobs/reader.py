@@ -1,0 +1,195 @@
+"""Which words a line of text has, as a model can read them; the rules are in ``jobs.text``."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from hardalign.data.example import Symbols
+from hardalign.errors import HardalignError
+from hardalign.jobs.folding import Folding
+from hardalign.jobs.known import Lexicon, word_symbols
+from hardalign.jobs.tokens import APOSTROPHES, HYPHENS, Token, tokens
+
+if TYPE_CHECKING:
+    from hardalign.folder import Description
+
+NAMED = 10_000
+"""Distinct pieces of each kind that are kept to be named in a report."""
+_KINDS = {
+    "number": ("number", "numbers"),
+    "symbol": ("symbol", "symbols"),
+    "word": ("word in other letters", "words in other letters"),
+}
+_PLAIN = str.maketrans(
+    dict.fromkeys(APOSTROPHES, APOSTROPHES[0]) | dict.fromkeys(HYPHENS, HYPHENS[0])
+)
+
+
+class Reading(NamedTuple):
+    """A word, or a letter of one that is spelled."""
+
+    word: Symbols
+    """As the text has it, normalised."""
+    source: Symbols
+    """The same in letters that the lexicon or the model knows."""
+
+
+class Piece(NamedTuple):
+    """A piece of a line, and what is to be pronounced for it: nothing, a word, or letters."""
+
+    text: str
+    readings: list[Reading]
+
+
+@dataclass
+class TextReport:
+    """Counts what was pronounced, and what was not."""
+
+    words: int = 0
+    known: int = 0
+    skipped: dict[str, Counter[str]] = field(default_factory=lambda: {k: Counter() for k in _KINDS})
+    """What was not pronounced, by kind."""
+    capitals: Counter[str] = field(default_factory=Counter)
+    """Words in capitals that were read as words."""
+    folding: Folding | None = None
+
+    def skip(self, token: Token) -> None:
+        """Counts a piece that is not pronounced."""
+        _count(self.skipped["word" if token.kind == "abbreviation" else token.kind], token)
+
+    def read_capitals(self, token: Token) -> None:
+        """Counts a word in capitals that is read as a word."""
+        _count(self.capitals, token)
+
+    def remarks(self) -> list[str]:
+        """Returns what was passed over or read differently, a line each."""
+        pieces = [
+            f"{total} {_KINDS[kind][total > 1]} ({_names(counts)})"
+            for kind, counts in self.skipped.items()
+            if (total := counts.total())
+        ]
+        lines = [f"not pronounced: {', '.join(pieces)}"] if pieces else []
+        if self.folding and (remark := self.folding.remark()):
+            lines.append(remark)
+        if self.capitals:
+            lines.append(f"read as words though in capitals: {_names(self.capitals)}")
+        return lines
+
+    def refusal(self) -> str:
+        """Returns why a text without words is refused."""
+        reason = "; ".join(self.remarks()) or "it is empty"
+        return f"there is no word in the text that the model can read: {reason}"
+
+    def summary(self) -> str:
+        """Returns how many words were pronounced."""
+        said = f"{self.words} {'word was' if self.words == 1 else 'words were'} pronounced"
+        return f"{said}, {self.known} of them known" if self.known else said
+
+
+class Reader:
+    """Reads lines of text for a model.
+
+    Args:
+        description: The model's.
+        lexicon: Known words.
+        report: Is told what is passed over.
+        spell_capitals: Whether words in capitals are spelled letter by letter.
+
+    Raises:
+        HardalignError: If the model needs tags.
+    """
+
+    def __init__(
+        self,
+        description: Description,
+        lexicon: Lexicon,
+        report: TextReport,
+        *,
+        spell_capitals: bool = False,
+    ) -> None:
+        if "tags" in description.format.columns:
+            raise HardalignError("this model cannot read text: it needs tags with each word")
+        self._layout = description.format
+        self._lexicon, self._report, self._spell = lexicon, report, spell_capitals
+        self._folding = report.folding = Folding(description.vocabulary.source)
+
+    def words(self, line: str) -> Iterator[Reading]:
+        """Yields the words of a line; one that is alone on its line is taken whole."""
+        alone = list(tokens(line.strip()))
+        if len(alone) == 1 and alone[0].kind in ("word", "abbreviation"):
+            yield from self._piece(alone[0], [alone[0].text]).readings
+        else:
+            for piece in self.pieces(line):
+                yield from piece.readings
+
+    def pieces(self, line: str) -> Iterator[Piece]:
+        """Cuts a line; all texts together are the line."""
+        found = list(tokens(line))
+        words = [token for token in found if token.kind == "word"]
+        headline = len(words) > 1 and all(token.text.isupper() for token in words)
+        for token in found:
+            if token.kind == "between":
+                yield Piece(token.text, [])
+            elif token.kind == "word":
+                yield from self._word(token.text, self._spell and not headline)
+            elif token.kind == "abbreviation":
+                letters = [letter for letter in token.text if letter != "."]
+                yield self._piece(token, [token.text] if self._is_known(token.text) else letters)
+            else:
+                self._report.skip(token)
+                yield Piece(token.text, [])
+
+    def _word(self, text: str, spell: bool) -> Iterator[Piece]:
+        bare = text.strip(APOSTROPHES)
+        before, _, after = text.partition(bare)
+        for left, right in ((before, after), (before, ""), ("", after)):
+            if (left or right) and self._is_known(left + bare + right):
+                before, bare, after = before[len(left) :], left + bare + right, after[len(right) :]
+                break
+        yield Piece(before, [])
+        for part in [bare] if self._is_known(bare) else re.split(f"([{HYPHENS}])", bare):
+            yield Piece(part, []) if part in HYPHENS else self._part(part, spell)
+        yield Piece(after, [])
+
+    def _part(self, text: str, spell: bool) -> Piece:
+        token = Token("word", text)
+        letters = [letter for letter in text if letter.isalpha()]
+        capitals = text.isupper() and len(letters) > 1
+        if capitals and not spell:
+            self._report.read_capitals(token)
+        return self._piece(token, letters if capitals and spell else [text])
+
+    def _piece(self, token: Token, words: list[str]) -> Piece:
+        """Returns a piece for which some words are pronounced, if all of them can be."""
+        readings = []
+        for text in words:
+            word = self._symbols(text)
+            source = word if self._lexicon.pronunciations(word) else self._folding.fold(word)
+            if source is None:
+                self._report.skip(token)
+                return Piece(token.text, [])
+            readings.append(Reading(word, source))
+        return Piece(token.text, readings)
+
+    def _is_known(self, word: str) -> bool:
+        return bool(self._lexicon.pronunciations(self._symbols(word)))
+
+    def _symbols(self, word: str) -> Symbols:
+        """Cuts a word as the model's format says; no symbols if it is too long to be a word."""
+        try:
+            return word_symbols(word.translate(_PLAIN), self._layout)
+        except HardalignError:
+            return ()
+
+
+def _count(counts: Counter[str], token: Token) -> None:
+    counts[token.text if token.text in counts or len(counts) < NAMED else "…"] += 1
+
+
+def _names(counts: Counter[str]) -> str:
+    shown = [f"{name!r} × {n}" if n > 1 else repr(name) for name, n in counts.most_common(8)]
+    return ", ".join(shown) + (", …" if len(counts) > 8 else "")

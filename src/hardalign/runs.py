@@ -1,0 +1,217 @@
+"""A run, its folder, and what it leaves there. Plain data: no torch, no engine.
+
+DIR/<name of the run>/
+    run.json      what to do: corpus (or files), system, size, seed, overrides
+    model/        the model folder, as `hardalign train` writes it
+    log.txt       what the run printed
+    result.json   the figures; written last, so a run that has it is complete
+    failure.json  why it failed, if it did; removed upon success
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import MISSING, asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+from hardalign.errors import HardalignError
+from hardalign.files import read_json, sha256, write_json
+from hardalign.folder import METRICS
+
+RUN, MODEL, LOG = "run.json", "model", "log.txt"
+RESULT, FAILURE = "result.json", "failure.json"
+
+T = TypeVar("T", "Files", "Run", "Result", "Failure")
+
+
+@dataclass(frozen=True)
+class Files:
+    """Data of one's own: three files of one format."""
+
+    train: str = field(compare=False)
+    dev: str = field(compare=False)
+    test: str = field(compare=False)
+    format: str
+    sha256: str
+    """Of the contents: a file that moves is the same data, one that changes is not."""
+
+    @classmethod
+    def of(cls, train: Path, dev: Path, test: Path, format_: str) -> Files:
+        """Describes files that are there.
+
+        Raises:
+            HardalignError: If one of them cannot be read.
+        """
+        paths = [path.absolute() for path in (train, dev, test)]
+        try:
+            checksum = sha256("".join(sha256(path.read_bytes()) for path in paths).encode())
+        except OSError as error:
+            raise HardalignError(f"{error.filename}: cannot be read: {error.strerror}") from error
+        return cls(str(paths[0]), str(paths[1]), str(paths[2]), format_, checksum)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training run: everything that decides its outcome."""
+
+    corpus: str
+    """The name of a corpus, or that of the ``files``."""
+    system: str
+    size: str = "small"
+    seed: int = 0
+    overrides: dict[str, Any] = field(default_factory=dict, hash=False)
+    """Settings that are not those of the size, by name; ``settings.py`` says which there are."""
+    files: Files | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of its folder: equal runs have equal names, different ones different names."""
+        corpus = self.corpus.replace("/", "-").replace(":", "-")
+        name = f"{corpus}.{self.system}.{self.size}.{self.seed}"
+        identity: Any = self.overrides
+        if self.files is not None:
+            identity = [self.overrides, self.files.format, self.files.sha256]
+        canonical = json.dumps(identity, sort_keys=True, separators=(",", ":"))
+        return f"{name}.{sha256(canonical.encode())[:8]}" if identity else name
+
+    def to_dict(self) -> dict[str, Any]:
+        """The content of ``run.json``; ``files`` only where there are some."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a complete run achieved on the test part of its data."""
+
+    run: Run
+    metrics: dict[str, float]
+    """n, acc, wer, per, per_corpus, mfs and mld, as ``hardalign evaluate --json`` gives them."""
+    parameters: int
+    epochs: int
+    """Epochs trained, of which ``model/`` holds the best."""
+    seconds: float
+    """Time spent on those epochs, whoever's attempt they were."""
+    sources: int
+    """Evaluation items: distinct sources of the test part."""
+    correct: list[int]
+    """1 or 0 for each item, in order."""
+    sources_sha256: str
+    """Of the evaluated sources: runs compare item by item only where it is equal."""
+    version: str
+    """The hardalign that evaluated."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The content of ``result.json``."""
+        return {**asdict(self), "run": self.run.to_dict()}
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a run is not complete."""
+
+    run: Run
+    error: str
+    """In one line."""
+    traceback: str | None = None
+    """None where the message says it all, or where the process was killed."""
+    attempt: int = 1
+    """How many times it has failed."""
+
+
+def read_results(folder: Path) -> list[Result]:
+    """Returns the results of the complete runs of a grid's folder, by name.
+
+    Raises:
+        HardalignError: If there is no such folder, or a file in it is damaged.
+    """
+    return [read_result(path.parent) for path in _files(folder, RESULT)]
+
+
+def read_failures(folder: Path) -> list[Failure]:
+    """Returns why runs of a grid's folder failed when they were last tried, by name.
+
+    Raises:
+        HardalignError: If there is no such folder, or a file in it is damaged.
+    """
+    return [
+        _build(path, Failure, {**_object(path), "run": read_run(path.parent)})
+        for path in _files(folder, FAILURE)
+    ]
+
+
+def read_result(folder: Path) -> Result:
+    """Returns the result in a run's folder."""
+    path = folder / RESULT
+    values = _object(path)
+    return _build(path, Result, {**values, "run": _run(path, values.get("run"))})
+
+
+def read_run(folder: Path) -> Run:
+    """Returns what a run's folder is for."""
+    return _run(folder / RUN, _object(folder / RUN))
+
+
+def write_run(folder: Path, run: Run) -> None:
+    """Write ``run.json``, or make sure that the one that is there says the same.
+
+    Raises:
+        HardalignError: If the folder belongs to another run.
+    """
+    path = folder / RUN
+    if path.exists() and read_run(folder) != run:
+        raise HardalignError(f"{path}: describes another run; choose another folder")
+    if not path.exists() or read_json(path) != run.to_dict():  # its files may have moved
+        write_json(path, run.to_dict())
+
+
+def write_failure(folder: Path, error: str, traceback: str | None = None) -> None:
+    """Record in a run's folder that one more attempt failed."""
+    path = folder / FAILURE
+    attempt = 1 + int(_object(path).get("attempt", 0) if path.exists() else 0)
+    write_json(path, {"error": error, "traceback": traceback, "attempt": attempt})
+
+
+def epochs_of(folder: Path) -> list[dict[str, Any]]:
+    """Returns the rows of ``metrics.jsonl`` in a run's folder; none before the first epoch."""
+    try:
+        lines = (folder / MODEL / METRICS).read_text("utf-8").splitlines()
+    except FileNotFoundError:
+        return []
+    return [json.loads(line) for line in lines]
+
+
+def run_model(folder: Path) -> Path | None:
+    """Returns the model folder of a run's folder, or None if the folder is not one of a run."""
+    return folder / MODEL if (folder / RUN).is_file() else None
+
+
+def _files(folder: Path, name: str) -> Iterator[Path]:
+    if not folder.is_dir():
+        raise HardalignError(f"{folder}: no such folder; `hardalign reproduce` makes one")
+    yield from sorted(folder.glob(f"*/{name}"))
+
+
+def _object(path: Path) -> dict[str, Any]:
+    values = read_json(path)
+    if not isinstance(values, dict):
+        raise HardalignError(f"{path}: is not a JSON object; remove it to run this again")
+    return values
+
+
+def _run(path: Path, values: Any) -> Run:
+    if isinstance(values, dict) and "files" in values:
+        values = {**values, "files": _build(path, Files, values["files"])}
+    return _build(path, Run, values)
+
+
+def _build(path: Path, kind: type[T], values: object) -> T:
+    needed = {one.name for one in fields(kind) if one.default is one.default_factory is MISSING}
+    if not isinstance(values, dict) or not needed <= set(values):
+        raise HardalignError(
+            f"{path}: does not hold {', '.join(sorted(needed))} and what goes with them; "
+            "another version of hardalign may have written it; remove it to run this again"
+        )
+    names = {one.name for one in fields(kind)}  # other versions may have written more
+    return kind(**{name: value for name, value in values.items() if name in names})

@@ -1,0 +1,79 @@
+"""A runtime from a row of the systems' table and the tensors of a model folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hardalign.config import ModelConfig
+from hardalign.runtime.attention import Attention, PriorAttention
+from hardalign.runtime.chained import Chained, Jumps
+from hardalign.runtime.decoder import Decoder
+from hardalign.runtime.encoder import Encoder
+from hardalign.runtime.fed import FedDecoder, FedParts, HardFed, SoftFed
+from hardalign.runtime.hard import Hard, Reader
+from hardalign.runtime.interface import Runtime
+from hardalign.runtime.numbers import Floats
+from hardalign.runtime.output import Output
+from hardalign.runtime.pointer import Pointer
+from hardalign.runtime.soft import Soft
+from hardalign.systems import CHAINS, System, find_system, imported
+
+UNFED = "head.attention"
+"""The name of T, S and W in systems without input feeding."""
+
+
+def build_runtime(config: ModelConfig, tensors: Mapping[str, Floats]) -> Runtime[Any, Any]:
+    """Returns a model that answers.
+
+    Args:
+        config: The model's system and sizes.
+        tensors: Its weights by the names that ``hardalign.networks`` gives them; views are kept of
+            them, so that they should not change.
+
+    Raises:
+        HardalignError: If there is no system of that name.
+    """
+    system = find_system(config.system)
+    if system.builders is not None:
+        runtime: Runtime[Any, Any] = imported(system.builders.runtime)(config, tensors)
+        return runtime
+    if system.feeding == "pointed":
+        return Pointer(tensors, (config.encoder_layers, config.decoder_layers))
+    if system.feeding is not None:
+        return _fed(system, config, tensors)
+    prior = system.attention == "prior"
+    attention = PriorAttention(tensors, UNFED) if prior else Attention(tensors, UNFED)
+    reader = build_reader(config, tensors, attention)
+    if system.head == "soft":
+        return Soft(reader)
+    if system.attention in CHAINS:
+        monotone = system.attention == "monotone chain"
+        return Chained(reader, attention, Jumps(tensors, UNFED, config.decoder, monotone))
+    return Hard(reader)
+
+
+def build_reader(
+    config: ModelConfig, tensors: Mapping[str, Floats], attention: Attention
+) -> Reader:
+    """Returns the parts of a system without input feeding, with some attention."""
+    return Reader(
+        Encoder(tensors, config.encoder_layers),
+        Decoder(tensors, config.decoder_layers),
+        attention,
+        Output(tensors, UNFED, config.decoder),
+    )
+
+
+def _fed(system: System, config: ModelConfig, tensors: Mapping[str, Floats]) -> Runtime[Any, Any]:
+    name = "head.attention" if system.head == "soft" else "head.mixture.attention"
+    joint = len(tensors[f"{name}.combine.bias"])
+    parts = FedParts(
+        Encoder(tensors, config.encoder_layers),
+        FedDecoder(tensors, config.decoder_layers, joint),
+        Attention(tensors, name),
+        Output(tensors, name, config.decoder),
+    )
+    if system.head == "soft":
+        return SoftFed(parts)
+    return HardFed(parts, knows_symbol=system.feedback == "posterior")

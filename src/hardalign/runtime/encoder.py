@@ -1,0 +1,131 @@
+"""The source side: a bidirectional LSTM (paper, section 4.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from hardalign.runtime.lstm import LSTM, read_strings
+from hardalign.runtime.numbers import Floats, Ints
+from hardalign.runtime.words import Words
+
+
+@dataclass(frozen=True)
+class SourceVectors:
+    """A vector for each source symbol: the sum of one from its left and one from its right.
+
+    Words that begin alike share the first, words that end alike the second, so that both are kept
+    in tables of what is distinct.
+    """
+
+    ahead: Floats
+    """[M, D] from reading left to right."""
+    back: Floats
+    """[M', D] from reading right to left."""
+    ahead_row: Ints
+    """[B, J] the row of ``ahead`` that each symbol has; any at padding."""
+    back_row: Ints
+    """[B, J] likewise."""
+
+    def at(self, word: Ints, position: Ints) -> Floats:
+        """Returns the vectors [R, D] of single symbols."""
+        vectors = self.ahead[self.ahead_row[word, position]]
+        vectors += self.back[self.back_row[word, position]]
+        return vectors
+
+    @cached_property
+    def all(self) -> Floats:
+        """[B, J, D] the vectors of all symbols."""
+        vectors = self.ahead[self.ahead_row]
+        vectors += self.back[self.back_row]
+        return vectors
+
+
+@dataclass(frozen=True)
+class SourceStates:
+    """The encoder's states: of each symbol, one from each direction, kept as above."""
+
+    ahead: Floats
+    """[M, H]"""
+    back: Floats
+    """[M', H]"""
+    ahead_row: Ints
+    """[B, J]"""
+    back_row: Ints
+    """[B, J]"""
+
+    def project(self, weight: Floats, bias: Floats | None = None) -> SourceVectors:
+        """Returns e_j mapped by a weight [D, 2H], and a bias [D] if there is one."""
+        size = self.ahead.shape[1]
+        ahead = self.ahead @ weight[:, :size].T
+        if bias is not None:
+            ahead += bias
+        back = self.back @ weight[:, size:].T
+        return SourceVectors(ahead, back, self.ahead_row, self.back_row)
+
+    def all(self) -> Floats:
+        """Returns the states of all symbols, both directions side by side: [B, J, 2H]."""
+        return np.concatenate([self.ahead[self.ahead_row], self.back[self.back_row]], -1)
+
+
+class Encoder:
+    """Reads source words from both ends; padding is never read before a word."""
+
+    def __init__(self, tensors: Mapping[str, Floats], layers: int) -> None:
+        self._layers = [
+            (LSTM(tensors, f"encoder.forwards.{k}"), LSTM(tensors, f"encoder.backwards.{k}"))
+            for k in range(layers)
+        ]
+        embedding = tensors["encoder.embedding.weight"]
+        self._tables = [lstm.project(embedding) for lstm in self._layers[0]]  # [V, 4H] each
+
+    def __call__(self, words: Words) -> SourceStates:
+        """Returns the states of the words' symbols."""
+        position = np.arange(words.symbols.shape[1])
+        mirrored = words.lengths[:, None] - 1 - position  # [B, J]
+        mirrored = np.where(mirrored >= 0, mirrored, position)
+        row = np.arange(len(words))[:, None]
+        symbols = (words.symbols, words.symbols[row, mirrored])
+        (ahead, ahead_row), (back, back_row) = (
+            read_strings(lstm, table, strings)
+            for lstm, table, strings in zip(self._layers[0], self._tables, symbols, strict=True)
+        )
+        states = SourceStates(ahead, back, ahead_row, back_row[row, mirrored])
+        for ahead_lstm, back_lstm in self._layers[1:]:
+            # What comes from both sides is a word's own: nothing is shared from here on.
+            below = states.all()
+            own = np.arange(words.symbols.size).reshape(words.symbols.shape)
+            ahead = _read_vectors(ahead_lstm, below)
+            back = _read_vectors(back_lstm, below[row, mirrored])
+            states = SourceStates(ahead, back, own, own[row, mirrored])
+        return states
+
+
+def _read_vectors(lstm: LSTM, inputs: Floats) -> Floats:
+    """Returns the states [B · J, H] after each of the vectors [B, J, ·], from left to right."""
+    projected = lstm.project(inputs)
+    states = np.empty((*inputs.shape[:2], lstm.size), projected.dtype)
+    h = c = lstm.zeros(len(inputs))
+    for j in range(inputs.shape[1]):
+        h, c = lstm.step(projected[:, j], h, c)
+        states[:, j] = h
+    return states.reshape(-1, lstm.size)
+
+
+def letters_only(words: Words) -> Words:
+    """Returns the words without their tags: begin, letters, end, padding."""
+    position = np.arange(words.symbols.shape[1])
+    lengths = words.lengths - words.tag_counts
+    columns = source_columns(position, words.tag_counts[:, None])
+    columns = np.minimum(columns, words.lengths[:, None] - 1)
+    symbols = np.take_along_axis(words.symbols, columns, 1)
+    symbols = np.where(position < lengths[:, None], symbols, 0)
+    return Words(symbols, lengths, np.zeros_like(lengths))
+
+
+def source_columns(position: Ints, tag_counts: Ints) -> Ints:
+    """Returns the columns of a batch that positions among begin, letters and end have there."""
+    return np.asarray(position + np.where(position > 0, tag_counts, 0))

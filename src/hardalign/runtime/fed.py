@@ -1,0 +1,248 @@
+"""Systems with input feeding: what attention sees at a step, the next step reads (section 5.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from hardalign.runtime.attention import Attention, Memory, of_words
+from hardalign.runtime.encoder import Encoder
+from hardalign.runtime.interface import Runtime, Step
+from hardalign.runtime.lattice import Independent, Lattice, Weighted
+from hardalign.runtime.lstm import LSTM
+from hardalign.runtime.numbers import Floats, Ints, tanh_, unwarned
+from hardalign.runtime.output import Mixture, Output
+from hardalign.runtime.words import Targets, Words
+
+Hidden = tuple[tuple[Floats, Floats], ...]
+"""For each layer of a decoder h and c, [N, H] each."""
+
+
+class FedDecoder:
+    """An LSTM over y_<i and c̄_<i, one step at a time; starts from zeros."""
+
+    def __init__(self, tensors: Mapping[str, Floats], layers: int, joint: int) -> None:
+        self._layers = [LSTM(tensors, f"decoder.cells.{k}", "") for k in range(layers)]
+        self._joint = joint
+        embedding = tensors["decoder.embedding.weight"]
+        split = embedding.shape[1]
+        if "decoder.feeding.merge.weight" in tensors:
+            merge = tensors["decoder.feeding.merge.weight"]
+            self._merge: Floats | None = merge[:, split:].T
+            embedding = embedding @ merge[:, :split].T + tensors["decoder.feeding.merge.bias"]
+            self._columns = slice(None)
+        else:
+            self._merge, self._columns = None, slice(split, None)
+        self._table = self._layers[0].project(embedding, slice(0, split))  # [V, 4H]
+
+    def begin(self, rows: int) -> tuple[Hidden, Floats]:
+        """Returns the zero state, and c̄_0 [rows, d_s], zero as well."""
+        hidden = tuple((lstm.zeros(rows), lstm.zeros(rows)) for lstm in self._layers)
+        return hidden, np.zeros((rows, self._joint), self._table.dtype)
+
+    def step(self, hidden: Hidden, rows: Ints, symbols: Ints, fed: Floats) -> Hidden:
+        """Continues hypotheses ``rows`` [N] by symbols [N] and attentional vectors [N, d_s]."""
+        merged = fed if self._merge is None else fed @ self._merge
+        projected = self._layers[0].project(merged, self._columns, bias=False)
+        projected += self._table[symbols]
+        after: list[tuple[Floats, Floats]] = []
+        for lstm, (h, c) in zip(self._layers, hidden, strict=True):
+            if after:
+                projected = lstm.project(after[-1][0])
+            after.append(lstm.step(projected, h[rows], c[rows]))
+        return tuple(after)
+
+
+@dataclass(frozen=True)
+class FedParts:
+    """The parts that input-fed systems share."""
+
+    encoder: Encoder
+    decoder: FedDecoder
+    attention: Attention
+    output: Output
+
+    @unwarned
+    def read(self, words: Words) -> Memory:
+        """Reads source words."""
+        return self.attention.remember(words, self.encoder(words), self.output)
+
+    def look(self, memory: Memory, word: Ints, hidden: Hidden) -> tuple[Floats, Floats]:
+        """Returns log α [N, J] and the decoder half of S(h ⊕ e) [N, d_s]."""
+        decoded = hidden[-1][0]
+        log_alpha = self.attention.log_alpha(memory, word, decoded[:, None], 0)[:, 0]
+        return log_alpha, self.output.queries(decoded)
+
+
+@dataclass(frozen=True)
+class SoftFedState:
+    """Hypotheses of a soft system."""
+
+    memory: Memory
+    word: Ints
+    """[N]"""
+    hidden: Hidden
+    fed: Floats
+    """[N, d_s] c̄ of the last step."""
+
+
+class SoftFed(Runtime[Memory, SoftFedState]):
+    """Soft attention: c̄_i is what the symbol is produced from, and what is fed back."""
+
+    def __init__(self, parts: FedParts) -> None:
+        self._parts = parts
+        self.symbols = parts.output.symbols
+
+    def read(self, words: Words) -> Memory:
+        """Reads source words."""
+        return self._parts.read(words)
+
+    def start(self, memory: Memory) -> SoftFedState:
+        """Returns the state before the first step."""
+        every = np.arange(len(memory.words))
+        return SoftFedState(memory, every, *self._parts.decoder.begin(len(every)))
+
+    @unwarned
+    def step(
+        self, state: SoftFedState, rows: Ints, symbols: Ints, tolerance: float = 0.0
+    ) -> Step[SoftFedState]:
+        """Returns log softmax(W c̄_i); nothing of the mix is left out."""
+        del tolerance
+        parts, word = self._parts, state.word[rows]
+        hidden = parts.decoder.step(state.hidden, rows, symbols, state.fed[rows])
+        log_alpha, queries = parts.look(state.memory, word, hidden)
+        alpha = np.exp(log_alpha)
+        joint = (alpha[:, None] @ of_words(state.memory.output_keys.all, word))[:, 0]
+        joint += queries
+        tanh_(joint)
+        after = SoftFedState(state.memory, word, hidden, joint)
+        return Step(parts.output.log_probs(joint), alpha, after)
+
+    def follow(self, memory: Memory, targets: Targets) -> Lattice:
+        """Returns attention weights, and scores that are exact."""
+        every = np.arange(len(targets.word))
+        start = self._parts.decoder.begin(len(every))
+        state = SoftFedState(memory, targets.word, *start)
+        scores, alphas = [], []
+        for symbols, classes in zip(targets.previous.T, targets.classes.T, strict=True):
+            step = self.step(state, every, symbols)
+            scores.append(step.log_probs[every, classes])
+            alphas.append(step.alpha)
+            state = step.state
+        return Weighted(np.where(targets.steps, np.stack(scores, 1), 0), np.stack(alphas, 1))
+
+
+@dataclass(frozen=True)
+class HardFedState:
+    """Hypotheses of a hard system; what is fed back depends on the symbol to be chosen."""
+
+    memory: Memory
+    word: Ints
+    """[N]"""
+    hidden: Hidden
+    queries: Floats
+    """[N, d_s] the decoder half of S(h ⊕ e) at the last step."""
+    log_alpha: Floats
+    """[N, J] of the last step."""
+    mixture: Mixture | None
+    """Of the last step; None before the first."""
+
+
+class HardFed(Runtime[Memory, HardFedState]):
+    """Hard attention: one position is fed back, yet what is produced is an exact mixture.
+
+    The model's own p(y | x) sums over |x|^|y| alignments, each with a decoder of its own. To score
+    and predict without chance there is a rule: feed back f(h_i, e_j) of the best position j, and
+    produce the symbol by Σ_j α_j(i) p(y_i | j, y_<i, x). That is a proper distribution over
+    strings.
+    """
+
+    def __init__(self, parts: FedParts, knows_symbol: bool) -> None:
+        """Makes a runtime.
+
+        Args:
+            parts: Of the model.
+            knows_symbol: Whether the best position is that of the posterior, given the symbol that
+                was chosen, or that of α.
+        """
+        self._parts = parts
+        self.symbols = parts.output.symbols
+        self._knows_symbol = knows_symbol
+
+    def read(self, words: Words) -> Memory:
+        """Reads source words."""
+        return self._parts.read(words)
+
+    def start(self, memory: Memory) -> HardFedState:
+        """Returns the state before the first step."""
+        every = np.arange(len(memory.words))
+        hidden, fed = self._parts.decoder.begin(len(every))
+        nowhere = np.zeros((len(every), memory.present.shape[1]), fed.dtype)
+        return HardFedState(memory, every, hidden, fed, nowhere, None)
+
+    @unwarned
+    def step(
+        self, state: HardFedState, rows: Ints, symbols: Ints, tolerance: float = 0.0
+    ) -> Step[HardFedState]:
+        """Returns log Σ_j α_j(i) p(· | j, y_<i, x), after the best positions were fed back."""
+        parts, memory, word = self._parts, state.memory, state.word[rows]
+        fed = state.queries[rows]
+        if state.mixture is not None:
+            weights = (
+                state.mixture.positions(rows, symbols)
+                if self._knows_symbol
+                else state.log_alpha[rows]
+            )
+            fed = self._attended(memory, word, fed, weights.argmax(1))
+        hidden = parts.decoder.step(state.hidden, rows, symbols, fed)
+        log_alpha, queries = parts.look(memory, word, hidden)
+        mixture = Mixture.of(parts.output, queries, memory.output_keys, word, log_alpha, tolerance)
+        after = HardFedState(memory, word, hidden, queries, log_alpha, mixture)
+        return Step(mixture.log_probs, np.exp(log_alpha), after)
+
+    def follow(self, memory: Memory, targets: Targets) -> Lattice:
+        """Returns the lattice under the rule: positions are independent given what is fed back."""
+
+        def choose(log_alpha: Floats, log_joint: Floats, _: int) -> Ints:
+            return np.asarray((log_joint if self._knows_symbol else log_alpha).argmax(1))
+
+        return Independent(self._walk(memory, targets, choose), targets.steps)
+
+    @unwarned
+    def _walk(
+        self,
+        memory: Memory,
+        targets: Targets,
+        choose: Callable[[Floats, Floats, int], Ints],
+    ) -> Floats:
+        """Follows targets, feeding back the positions that are chosen at each step.
+
+        Args:
+            memory: The source words.
+            targets: P of them.
+            choose: From log α [P, J], log α + log p(y_i | j) [P, J] and the number of the step to
+                positions [P].
+
+        Returns:
+            [P, I, J] log α_j(i) + log p(y_i | j, y_<i, x).
+        """
+        parts, word = self._parts, targets.word
+        every = np.arange(len(word))
+        hidden, fed = parts.decoder.begin(len(word))
+        joints = []
+        for i, symbols in enumerate(targets.previous.T):
+            hidden = parts.decoder.step(hidden, every, symbols, fed)
+            log_alpha, queries = parts.look(memory, word, hidden)
+            log_joint = parts.output.given(
+                queries, every[:, None], memory.output_keys, memory.present, targets.at(i)
+            )[:, 0]
+            log_joint += log_alpha
+            joints.append(log_joint)
+            fed = self._attended(memory, word, queries, choose(log_alpha, log_joint, i))
+        return np.stack(joints, 1)
+
+    def _attended(self, memory: Memory, word: Ints, queries: Floats, position: Ints) -> Floats:
+        """Returns c̄ = f(h, e_j), [N, d_s], at one position of each row."""
+        return tanh_(queries + memory.output_keys.at(word, position))

@@ -1,0 +1,108 @@
+"""All alignments of given pairs, with their probabilities, as each kind of system has them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from hardalign.errors import HardalignError
+from hardalign.runtime.numbers import Bools, Floats, Ints, log_softmax, logsumexp, unwarned
+
+
+class Lattice(ABC):
+    """The alignments of P given pairs, padded to I target symbols and J source symbols."""
+
+    @abstractmethod
+    def log_probs(self) -> Floats:
+        """Returns log p(y_i | y_<i, x) [P, I] of every symbol, the end included; 0 at padding."""
+
+    @abstractmethod
+    def weights(self) -> Floats:
+        """Returns where each symbol comes from [P, I, J]: posterior, attention weights or path."""
+
+    def best_path(self) -> Ints:
+        """Returns the source position of each symbol [P, I] in the most probable alignment."""
+        return np.asarray(self.weights().argmax(-1))
+
+    def samples(self, noise: Floats) -> Ints:  # noqa: ARG002
+        """Draws whole alignments [P, I, S] from p(a | x, y).
+
+        Args:
+            noise: [P, I, S] independent and uniform in [0, 1).
+
+        Raises:
+            HardalignError: If the system has no distribution over alignments.
+        """
+        raise HardalignError("alignments can be drawn only where they have a posterior")
+
+
+@dataclass(frozen=True)
+class Independent(Lattice):
+    """Hard attention: given both strings, the symbols' origins are independent of one another."""
+
+    log_joint: Floats
+    """[P, I, J] log α_j(i) + log p(y_i | j, y_<i, x)."""
+    steps: Bools
+    """[P, I] true at symbols, false at padding."""
+
+    def log_probs(self) -> Floats:
+        """Returns the sums over positions [P, I] (eq. 1d)."""
+        return np.where(self.steps, logsumexp(self.log_joint), 0)
+
+    def weights(self) -> Floats:
+        """Returns the posterior p(a_i = j | x, y) [P, I, J]."""
+        return np.exp(log_softmax(self.log_joint))
+
+    def samples(self, noise: Floats) -> Ints:
+        """Draws each symbol's position from its own posterior."""
+        return draw(self.weights()[:, :, None], noise)
+
+
+@dataclass(frozen=True)
+class Weighted(Lattice):
+    """Soft attention: weights of a mix, and no alignment to be certain of."""
+
+    scores: Floats
+    """[P, I] log-probabilities of the symbols; 0 at padding."""
+    alpha: Floats
+    """[P, I, J]"""
+
+    def log_probs(self) -> Floats:
+        """Returns the exact scores [P, I] (eq. 8)."""
+        return self.scores
+
+    def weights(self) -> Floats:
+        """Returns α [P, I, J]."""
+        return self.alpha
+
+
+@dataclass(frozen=True)
+class Path(Lattice):
+    """A pointer's one path."""
+
+    scores: Floats
+    """[P, I] log-probabilities of the actions that write each symbol; 0 at padding."""
+    positions: Ints
+    """[P, I]"""
+    width: int
+    """J, how many source positions there are."""
+
+    def log_probs(self) -> Floats:
+        """Returns the path's scores [P, I], whose sum is a lower bound of log p(y | x)."""
+        return self.scores
+
+    def weights(self) -> Floats:
+        """Returns 1 where the pointer is, 0 elsewhere: [P, I, J]."""
+        weights = np.zeros((*self.positions.shape, self.width), self.scores.dtype)
+        np.put_along_axis(weights, self.positions[..., None], 1, -1)
+        return weights
+
+
+@unwarned
+def draw(weights: Floats, noise: Floats) -> Ints:
+    """Draws positions in proportion to weights [..., J], by noise of the leading shape."""
+    below = weights.cumsum(-1)
+    # More than a share below 1 of all: what has no weight adds nothing and is never the first.
+    return np.asarray((below > noise[..., None] * below[..., -1:]).argmax(-1))

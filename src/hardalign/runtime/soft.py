@@ -1,0 +1,55 @@
+"""Soft attention: α inside the softmax, one mixed context vector (paper, section 5)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hardalign.runtime.attention import Memory, of_words
+from hardalign.runtime.hard import Reader, State
+from hardalign.runtime.interface import Runtime, Step
+from hardalign.runtime.lattice import Lattice, Weighted
+from hardalign.runtime.numbers import Floats, Ints, tanh_, unwarned
+from hardalign.runtime.words import Targets, Words
+
+
+class Soft(Runtime[Memory, State]):
+    """Each symbol is produced from a weighted mean of the source states."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self.symbols = reader.output.symbols
+
+    def read(self, words: Words) -> Memory:
+        """Reads source words."""
+        return self._reader.read(words)
+
+    def start(self, memory: Memory) -> State:
+        """Returns the state before the first step."""
+        return self._reader.start(memory)
+
+    @unwarned
+    def step(self, state: State, rows: Ints, symbols: Ints, tolerance: float = 0.0) -> Step[State]:
+        """Returns log softmax(W f(h_i, c_i)); nothing of the mix is left out."""
+        del tolerance
+        state, log_alpha = self._reader.advance(state, rows, symbols)
+        alpha = np.exp(log_alpha)
+        queries = self._reader.queries(state.prefixes)
+        log_probs = self._log_probs(queries[:, None], alpha[:, None], state.memory, state.word)
+        return Step(log_probs[:, 0], alpha, state)
+
+    @unwarned
+    def follow(self, memory: Memory, targets: Targets) -> Lattice:
+        """Returns attention weights, and scores that are exact (eq. 8)."""
+        reader = self._reader
+        states, row = reader.decoder.follow(targets.previous)
+        alpha = np.exp(reader.attention.log_alpha(memory, targets.word, states[row], 0))
+        queries = reader.output.queries(states)[row]
+        log_probs = self._log_probs(queries, alpha, memory, targets.word)
+        chosen = np.take_along_axis(log_probs, targets.classes[..., None], -1)[..., 0]
+        return Weighted(np.where(targets.steps, chosen, 0), alpha)
+
+    def _log_probs(self, queries: Floats, alpha: Floats, memory: Memory, word: Ints) -> Floats:
+        """Returns [N, I, V]; the encoder half of S commutes with the mixing of states."""
+        joint = alpha @ of_words(memory.output_keys.all, word)
+        joint += queries
+        return self._reader.output.log_probs(tanh_(joint))

@@ -1,0 +1,119 @@
+"""A folder for a run: a new one, one that is replaced, or that of the same run before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+from hardalign.errors import HardalignError
+from hardalign.files import explained, make_folder, read_bytes, remove_fragments, write_bytes
+from hardalign.folder import (
+    CHECKPOINT,
+    CONFIG,
+    METRICS,
+    VOCABULARY,
+    WEIGHTS,
+    Description,
+    description_files,
+    read_description,
+)
+from hardalign.lock import HOLDER, LOCK
+
+FILES = (CHECKPOINT, WEIGHTS, METRICS, VOCABULARY, CONFIG)
+DEFAULT_THREADS = 1
+"""One thread is as fast as others beside a busy process, and gives the same weights everywhere."""
+
+
+def claim_folder(
+    folder: Path,
+    description: Description,
+    *,
+    resume: bool = False,
+    overwrite: bool = False,
+    note: Callable[[str], None] = lambda _: None,
+) -> Description:
+    """Make sure that a run may write to a folder, which is locked, and describe the run in it.
+
+    Args:
+        folder: An empty or new one; any other needs ``resume`` or ``overwrite``.
+        description: Of the run that wants it.
+        resume: Keep what is there; it must be the same run, though it may now go on for longer.
+        overwrite: Remove the model that is there.
+        note: Is told what the user should know.
+
+    Returns:
+        The description with the number of threads: what was asked for, or what the run had before.
+
+    Raises:
+        HardalignError: If the folder is taken, or cannot be written.
+    """
+    threads = description.training.threads
+    with explained(folder, "written"):
+        make_folder(folder)
+        remove_fragments(folder)
+        taken = {path.name for path in folder.iterdir()} - {LOCK, HOLDER}
+        if taken and resume:
+            threads = _check_same_run(folder, description, taken, note)
+        elif taken and overwrite:
+            for name in FILES:
+                (folder / name).unlink(missing_ok=True)
+        elif taken:
+            raise HardalignError(
+                f"{folder}: is not empty; go on with resume, replace it with overwrite, "
+                "or choose another folder"
+            )
+    training = replace(description.training, threads=threads or DEFAULT_THREADS)
+    description = replace(description, training=training)
+    for name, content in description_files(description).items():
+        path = folder / name
+        if not path.exists() or read_bytes(path, 1 << 24) != content:
+            write_bytes(path, content)
+    return description
+
+
+def _check_same_run(
+    folder: Path, description: Description, taken: set[str], note: Callable[[str], None]
+) -> int | None:
+    """Refuse to go on with another run; returns the number of threads to go on with."""
+    now = description.training
+    if CONFIG not in taken:
+        _check_beginning(folder, description, taken)
+        return now.threads
+    before = read_description(folder)
+    threads = before.training.threads
+    same = replace(before.training, epochs=now.epochs, threads=now.threads)
+    before = replace(before, training=same)
+    for field in fields(before):
+        old, new = getattr(before, field.name), getattr(description, field.name)
+        if old != new:
+            raise HardalignError(
+                f"{folder}: cannot resume, its {field.name} was another: {_difference(old, new)}; "
+                "give the same options, or start anew with overwrite"
+            )
+    if CHECKPOINT in taken and (threads is None or now.threads not in (None, threads)):
+        note(
+            f"{folder}: was trained with {threads or 'an unknown number of'} threads until now; "
+            "with another number the weights can differ in their last digits from those of a run "
+            "that was not interrupted"
+        )
+    return now.threads or threads
+
+
+def _check_beginning(folder: Path, description: Description, taken: set[str]) -> None:
+    """Refuse files of a model without settings, unless a run was killed while it began."""
+    vocabulary = description_files(description)[VOCABULARY]
+    for name in sorted(taken & set(FILES)):
+        if name != VOCABULARY or read_bytes(folder / name, 1 << 24) != vocabulary:
+            raise HardalignError(
+                f"{folder}: cannot resume: it has a {name} but no {CONFIG} that says of which run; "
+                "choose another folder, or start anew with overwrite"
+            )
+
+
+def _difference(old: Any, new: Any) -> str:
+    """The first setting that differs."""
+    a, b = old.to_dict(), new.to_dict()
+    name = next(name for name in {**a, **b} if a.get(name) != b.get(name))
+    return f"{name} {a.get(name)!r:.200}, now {b.get(name)!r:.200}"

@@ -1,0 +1,102 @@
+"""What a run learns from: files, rows, examples, or a corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from hardalign.corpora.load import Corpus
+from hardalign.data.example import Example
+from hardalign.data.formats import FORMATS, Format
+from hardalign.data.lines import file_name
+from hardalign.data.reading import Skipped, examples_of, read_examples
+from hardalign.data.text import shorten
+from hardalign.data.vocabulary import Vocabulary
+from hardalign.errors import HardalignError, InputError
+from hardalign.files import sha256
+from hardalign.origin import FileOrigin, Origin
+
+Data = str | Path | Iterable[Example] | Iterable[Sequence[str]]
+"""A file, examples (of ``load_corpus``), or rows such as ``("cat", "K AE T")``."""
+Note = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """The examples of a run, how they were read, and a record of where they came from."""
+
+    train: list[Example]
+    dev: list[Example]
+    format: Format
+    origin: Origin
+
+    def check(self, vocabulary: Vocabulary) -> None:
+        """Refuse a development set that was plainly written in another format.
+
+        Raises:
+            InputError: If most source symbols of the development set never occur in training.
+        """
+        unknown = {
+            item.line: vocabulary.source.unknown(item.source, item.tags) for item in self.dev
+        }
+        total = sum(len(item.source) + len(item.tags) for item in self.dev)
+        if 2 * sum(map(len, unknown.values())) <= total:
+            return
+        line, symbols = next((line, symbols) for line, symbols in unknown.items() if symbols)
+        raise InputError(
+            f"most source symbols never occur in the training data, first {shorten(symbols[0])}; "
+            "is this file in the same format?",
+            file=self.origin.dev_name,
+            line=line,
+        )
+
+
+def read_data(
+    train: Data | Corpus, dev: Data | None, format_: str | Format, allow_empty: bool, note: Note
+) -> TrainingData:
+    """Read all that a run needs, before anything is written.
+
+    Raises:
+        HardalignError: If a part of the data is missing, or not as its format says.
+    """
+    if isinstance(train, Corpus):
+        if dev is not None:
+            raise HardalignError("a corpus has its own development set; leave out dev")
+        return TrainingData(train.train, train.dev, train.format, Origin(corpus=train.origin))
+    if dev is None:
+        raise HardalignError("give development data, dev, or a corpus, which has its own")
+    if isinstance(format_, str) and format_ not in FORMATS:
+        raise HardalignError(f"no format is called {format_!r}; there are {', '.join(FORMATS)}")
+    layout = FORMATS[format_] if isinstance(format_, str) else format_
+    train_part, train_origin = _read(train, layout, "train", allow_empty, note)
+    dev_part, dev_origin = _read(dev, layout, "dev", allow_empty, note)
+    return TrainingData(train_part, dev_part, layout, Origin(train=train_origin, dev=dev_origin))
+
+
+def _read(
+    data: Data, layout: Format, name: str, allow_empty: bool, note: Note
+) -> tuple[list[Example], FileOrigin]:
+    if isinstance(data, (str, Path)):
+        skipped = Skipped()
+        stream = read_examples(data, layout, "training", allow_empty=allow_empty, skipped=skipped)
+        examples = list(stream)
+        if skipped.blank_lines:
+            note(
+                f"{file_name(str(data))}: {skipped.blank_lines} blank lines passed over "
+                f"(first: line {skipped.first_blank})"
+            )
+        return examples, _origin(str(data), examples)
+    rows = list(data)
+    if not rows:
+        raise HardalignError(f"there are no {name} rows")
+    examples = [row for row in rows if isinstance(row, Example)]
+    if len(examples) < len(rows):
+        strings = cast(list[Sequence[str]], rows)
+        examples = list(examples_of(strings, layout, name=f"{name} rows", allow_empty=allow_empty))
+    return examples, _origin("memory", examples)
+
+
+def _origin(file: str, examples: list[Example]) -> FileOrigin:
+    return FileOrigin(file, len(examples), sha256(repr(examples).encode(errors="surrogatepass")))

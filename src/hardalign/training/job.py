@@ -1,0 +1,98 @@
+"""What is trained on what, and who is told how it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from hardalign.data.encoding import Encoded, encode_pairs, encode_sources
+from hardalign.data.example import Example, Symbols, evaluation_items, training_pairs
+from hardalign.data.vocabulary import UNKNOWN, Vocabulary
+from hardalign.folder import Description
+from hardalign.training.checkpoint import Progress
+
+
+@dataclass(frozen=True)
+class Development:
+    """The development set, numbered once."""
+
+    pairs: list[Encoded]
+    """For the log-likelihood: every pair that the vocabulary can spell."""
+    unspellable: int
+    """Pairs left out of it, because their target has a symbol never seen in training."""
+    sources: list[Encoded]
+    """For the accuracy: every distinct source."""
+    references: list[tuple[Symbols, ...]]
+
+    @classmethod
+    def of(cls, examples: Sequence[Example], vocabulary: Vocabulary) -> Development:
+        """Number the examples of a development set."""
+        pairs = encode_pairs(training_pairs(examples), vocabulary)
+        spellable = [pair for pair in pairs if UNKNOWN not in pair.target]
+        items = evaluation_items(examples)
+        sources = encode_sources(items, vocabulary)
+        references = [item.targets for item in items]
+        return cls(spellable, len(pairs) - len(spellable), sources, references)
+
+
+@dataclass(frozen=True)
+class Job:
+    """A training run: everything it needs, and nothing that cannot travel to another process."""
+
+    folder: Path
+    description: Description
+    train: list[Encoded]
+    development: Development
+
+    @classmethod
+    def of(
+        cls,
+        folder: Path,
+        description: Description,
+        train: Iterable[Example],
+        development: Sequence[Example],
+    ) -> Job:
+        """Number the data of a run."""
+        vocabulary = description.vocabulary
+        pairs = encode_pairs(training_pairs(train), vocabulary)
+        return cls(folder, description, pairs, Development.of(development, vocabulary))
+
+
+class Reporter(Protocol):
+    """Is told how training goes."""
+
+    def note(self, text: str) -> None:
+        """Something that the user should know."""
+
+    def begin(self, progress: Progress, job: Job) -> None:
+        """Training starts, or goes on after ``progress``, which is kept up to date."""
+
+    def advance(self, pairs: int, total: int) -> None:
+        """So many of an epoch's pairs are done."""
+
+    def epoch(self, row: dict[str, Any]) -> None:
+        """An epoch is complete and saved; ``row`` is its line of ``metrics.jsonl``."""
+
+    def end(self) -> None:
+        """Training is over, for better or worse."""
+
+
+class Silent:
+    """A ``Reporter`` that says nothing, and the base of those that say some things."""
+
+    def note(self, text: str) -> None:
+        """Say nothing."""
+
+    def begin(self, progress: Progress, job: Job) -> None:
+        """Say nothing."""
+
+    def advance(self, pairs: int, total: int) -> None:
+        """Say nothing."""
+
+    def epoch(self, row: dict[str, Any]) -> None:
+        """Say nothing."""
+
+    def end(self) -> None:
+        """Say nothing."""

@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from hardalign.data.example import Example
+from hardalign.data.formats import FORMATS
+from hardalign.errors import HardalignError
+from hardalign.jobs import text as module
+from hardalign.jobs.known import Lexicon
+from hardalign.jobs.reader import TextReport
+from hardalign.jobs.text import Line, has_blank, pronounce_text
+from jobs.fakes import LETTERS, WORDS, FakePredictor
+
+
+def known_words(**entries: str) -> Lexicon:
+    lexicon = Lexicon(WORDS)
+    for word, phones in entries.items():
+        lexicon.add(tuple(word.replace("_", "-").replace("Q", "'")), tuple(phones.split()))
+    return lexicon
+
+
+def lines(text: str | list[str], **options: Any) -> list[Line]:
+    predictor: Any = options.pop("predictor", None) or FakePredictor()
+    given = [text] if isinstance(text, str) else text
+    return list(pronounce_text(predictor, given, **options))
+
+
+def spoken(text: str, **options: Any) -> str:
+    (line,) = lines(text, **options)
+    return line.text
+
+
+def test_everything_but_the_words_stays() -> None:
+    text = "  Hi, «you»\t(and me)!  "
+    assert spoken(text) == "  {H I}, «{Y O U}»\t({A N D} {M E})!  "
+    assert [line.text for line in lines(["a", "", "  ", "b."])] == ["{A}", "", "  ", "{B}."]
+
+
+def test_apostrophes() -> None:
+    assert spoken("isn't isn’t") == "{I S N ' T} {I S N ' T}"
+    assert spoken("'hi' dogs'") == "'{H I}' {D O G S}'"
+    known = known_words(Qem="AH0 M", hi="HH AY1")
+    assert spoken("'em 'hi' em", lexicon=known) == "{AH0 M} '{HH AY1}' {E M}"
+    assert spoken("‘’em", lexicon=known) == "‘{AH0 M}"
+
+
+def test_hyphens() -> None:
+    assert spoken("well-known") == "{W E L L}-{K N O W N}"
+    assert spoken("x‑ray", lexicon=known_words(x_ray="EH1 K S")) == "{EH1 K S}"
+
+
+def test_abbreviations() -> None:
+    assert spoken("U.S. a.m.") == "{U S} {A M}"
+    known = Lexicon(WORDS)
+    known.add(tuple("a.m."), ("EH1", "M"))
+    assert spoken("U.S. a.m.", lexicon=known) == "{U S} {EH1 M}"
+
+
+def test_capitals_are_words_unless_they_are_to_be_spelled() -> None:
+    predictor = FakePredictor()
+    report = TextReport()
+    assert spoken("US I", predictor=predictor, report=report) == "{U S} {I}"
+    assert predictor.asked == ["us", "i"]
+    assert report.remarks() == ["read as words though in capitals: 'US'"]
+    predictor, report = FakePredictor(), TextReport()
+    known = known_words(us="AH1 S", u="Y UW1")
+    spelled = {"spell_capitals": True, "lexicon": known, "report": report}
+    assert spoken("US or Us", predictor=predictor, **spelled) == "{Y UW1 S} {O R} {AH1 S}"
+    assert predictor.asked == ["s", "or"]
+    assert report.remarks() == []
+    assert spoken("THE US", spell_capitals=True, lexicon=known) == "{T H E} {AH1 S}"
+
+
+def test_letters_that_the_model_has_not() -> None:
+    report = TextReport()
+    assert spoken("Café straße", report=report) == "{C A F E} {S T R A S S E}"
+    assert any("é as e × 1, ß as ss × 1" in remark for remark in report.remarks())
+    known = known_words(café="K AE1")
+    assert spoken("Café", lexicon=known) == "{K AE1}"
+
+
+def test_what_is_not_pronounced_is_counted_and_named() -> None:
+    report = TextReport()
+    text = "In 1999, $3.50 & кот at 10:30 & 猫猫"
+    assert spoken(text, report=report) == "{I N} 1999, $3.50 & кот {A T} 10:30 & 猫猫"
+    assert report.summary() == "2 words were pronounced"
+    assert report.remarks() == [
+        "not pronounced: 3 numbers ('1999', '$3.50', '10:30'), 2 symbols ('&' × 2), "
+        "2 words in other letters ('кот', '猫猫')"
+    ]
+
+
+def test_known_words_first() -> None:
+    report, predictor = TextReport(), FakePredictor()
+    (line,) = lines("Of it", lexicon=known_words(of="AH1 V"), report=report, predictor=predictor)
+    assert line.text == "{AH1 V} {I T}"
+    assert [(word.text, word.known) for word in line.words] == [("Of", True), ("it", False)]
+    assert report.summary() == "2 words were pronounced, 1 of them known"
+    assert predictor.asked == ["it"]
+
+
+def test_ipa() -> None:
+    known = known_words(about="AH0 B AE1 T", a="AH0")
+    predictor = FakePredictor(phones=["AH0", "AE1", "B", "T"])
+    assert spoken("About: a", lexicon=known, ipa=True, predictor=predictor) == "əˈbæt: ə"
+    with pytest.raises(HardalignError, match="only ARPAbet"):
+        lines("a", ipa=True)
+
+
+def test_symbols_that_are_characters_need_no_braces() -> None:
+    assert spoken("ab, c", predictor=FakePredictor(layout=FORMATS["pairs"])) == "AB, C"
+
+
+def test_words_of_a_spaced_model() -> None:
+    predictor = FakePredictor(layout=FORMATS["spaced"])
+    assert spoken("ab c", predictor=predictor) == "{A B} {C}"
+
+
+def test_a_word_is_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "CHUNK", 2)
+    predictor = FakePredictor()
+    text = [line.text for line in lines(["a b", "b a", "A", "c a"] * 3, predictor=predictor)]
+    assert text == ["{A} {B}", "{B} {A}", "{A}", "{C} {A}"] * 3
+    assert predictor.asked == ["a", "b", "c"]
+    monkeypatch.setattr(module, "REMEMBERED", 0)
+    assert [line.text for line in lines(["a b", "b a", "A", "c a"] * 3)] == text
+
+
+def test_a_long_text_is_not_held() -> None:
+    read = 0
+
+    def stream() -> Iterator[str]:
+        nonlocal read
+        for _ in range(100_000):
+            read += 1
+            yield "a"
+
+    predictor: Any = FakePredictor()
+    assert next(pronounce_text(predictor, stream())).text == "{A}"
+    assert read == module.CHUNK
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [([], "empty"), (["", " "], "empty"), (["кот", "1999"], "'кот'"), (["..."], "empty")],
+)
+def test_text_without_a_word_is_refused(text: list[str], reason: str) -> None:
+    predictor: Any = FakePredictor()
+    stream = pronounce_text(predictor, text)
+    with pytest.raises(HardalignError, match="no word in the text") as caught:
+        next(stream)
+    assert reason in str(caught.value)
+
+
+def test_a_model_with_tags_is_refused() -> None:
+    with pytest.raises(HardalignError, match="tags"):
+        lines("a", predictor=FakePredictor(layout=FORMATS["sigmorphon"]))
+
+
+def test_no_word_is_too_long() -> None:
+    report = TextReport()
+    assert spoken("a " + "b" * 5000, report=report) == "{A} " + "b" * 5000
+    assert "1 word in other letters" in report.remarks()[0]
+
+
+def test_blanks_that_the_model_has_never_seen() -> None:
+    vocabulary = FakePredictor().description.vocabulary
+    assert has_blank(Example(tuple("the cat")), vocabulary)
+    assert not has_blank(Example(tuple("cat")), vocabulary)
+    with_blank = FakePredictor(letters=LETTERS + " ").description.vocabulary
+    assert not has_blank(Example(tuple("the cat")), with_blank)

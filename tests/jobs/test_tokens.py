@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hardalign.jobs.tokens import tokens
+
+
+def of_kind(line: str, kind: str) -> list[str]:
+    return [token.text for token in tokens(line) if token.kind == kind]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("The cat sat.", ["The", "cat", "sat"]),
+        ("It isn't the cat's.", ["It", "isn't", "the", "cat's"]),
+        ("It isn’t; o’clock", ["It", "isn’t", "o’clock"]),
+        ("a well-known man", ["a", "well-known", "man"]),
+        ("wait--what? no—yes", ["wait", "what", "no", "yes"]),
+        ("'quoted' 'em dogs'", ["'quoted'", "'em", "dogs'"]),
+        ("“curly” (round) [square]", ["curly", "round", "square"]),
+        ("and/or snake_case", ["and", "or", "snake", "case"]),
+        ("example.com a@b", ["example", "com", "a", "b"]),
+        ("café cafe\u0301 naïve Straße", ["café", "cafe\u0301", "naïve", "Straße"]),
+        ("कुत्ता और बिल्ली", ["कुत्ता", "और", "बिल्ली"]),
+        ("кот, 猫", ["кот", "猫"]),
+        ("COVID-19", ["COVID"]),
+    ],
+)
+def test_words(line: str, words: list[str]) -> None:
+    assert of_kind(line, "word") == words
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        *("1999", "$3.50", "10:30", "3rd", "1990s", "50%", "B2B", "mp3", "1,000,000"),
+        *("2024-01-31", "½", "x²", "3+4", "4x4", "£5m", "٣"),
+    ],
+)
+def test_numbers_are_whole(number: str) -> None:
+    assert of_kind(f"in {number}, or ({number}).", "number") == [number, number]
+    assert of_kind(f"in {number}, or", "word") == ["in", "or"]
+
+
+def test_a_number_ends_where_a_sentence_does() -> None:
+    assert of_kind("In 1999.Then 10:a", "number") == ["1999", "10"]
+
+
+def test_abbreviations() -> None:
+    assert of_kind("The U.S. at 10 a.m., i.e. now", "abbreviation") == ["U.S.", "a.m.", "i.e."]
+    assert of_kind("U.S", "abbreviation") == ["U.S"]
+    assert of_kind("Mr. A. Smith etc.", "abbreviation") == []
+
+
+def test_symbols() -> None:
+    assert of_kind("R & D + 😀 © @home", "symbol") == ["&", "+", "😀", "©", "@"]
+
+
+@given(st.text(alphabet=st.one_of(st.sampled_from("aB'’-. 1$&é\n"), st.characters())))
+def test_nothing_is_lost(line: str) -> None:
+    assert "".join(token.text for token in tokens(line)) == line
+    assert all(token.text for token in tokens(line))

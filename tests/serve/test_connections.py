@@ -1,0 +1,289 @@
+from __future__ import annotations
+
+import json
+import logging
+import resource
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from http.client import HTTPConnection
+from itertools import cycle
+from pathlib import Path
+
+import httpx
+import pytest
+
+from hardalign.serve.connections import BACKLOG, MOST, OWN_FILES, Allowance, Once
+from serve.conftest import MODELS, Gate, Serve, running
+
+pytestmark = pytest.mark.filterwarnings("ignore::hardalign.predictor.UnknownSymbolsWarning")
+
+PATIENCE = 5
+"""Seconds in which the server tells its health even on a busy machine; ``benchmarks/load.py``
+measures how long it takes on a quiet one."""
+HEAD = b"GET /health HTTP/1.1\r\nHost: localhost\r\n"
+
+
+def connect(client: httpx.Client) -> socket.socket:
+    return socket.create_connection((client.base_url.host, client.base_url.port), timeout=30)
+
+
+def received(connection: socket.socket) -> bytes:
+    """All until the server closes the connection."""
+    parts = []
+    try:
+        while part := connection.recv(1 << 16):
+            parts.append(part)
+    except ConnectionResetError:
+        pass
+    return b"".join(parts)
+
+
+@pytest.mark.parametrize("beginning", [b"", b"GET", HEAD, HEAD + b"\r\n" + HEAD])
+def test_a_head_that_never_ends(serve: Serve, beginning: bytes) -> None:
+    client = serve(allowance=Allowance(head_seconds=0.5))
+    with connect(client) as slow:
+        slow.sendall(beginning)
+        start = time.monotonic()
+        answers = received(slow).count(b"200 OK")
+        assert 0.3 < time.monotonic() - start < 10
+    assert answers == beginning.count(b"\r\n\r\n")
+
+
+def test_drops_of_a_head_win_no_time(serve: Serve) -> None:
+    client = serve(allowance=Allowance(head_seconds=0.5))
+    with connect(client) as slow:
+        start = time.monotonic()
+        slow.settimeout(0.01)
+        for byte in cycle(b"X-Drop: 1\r\n"):
+            try:
+                slow.sendall(bytes([byte]))
+                if not slow.recv(1):
+                    break
+            except TimeoutError:
+                assert time.monotonic() - start < 10
+            except ConnectionError:
+                break
+
+
+def test_an_answer_that_nobody_fetches(serve: Serve, gate: Gate) -> None:
+    client = serve(allowance=Allowance(answer_seconds=0.5))
+    with connect(client) as slow:
+        slow.sendall(b"POST /predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: 15\r\n")
+        slow.sendall(b'Content-Type: application/json\r\n\r\n{"words":["a"]}')
+        assert received(slow) == b""
+    gate.opened.set()
+    assert client.get("/health").json()["waiting"] == 0
+
+
+def test_the_longest_idle_makes_room(serve: Serve) -> None:
+    client = serve(allowance=Allowance(most=3))
+    with ExitStack() as stack:
+        idle = [stack.enter_context(connect(client)) for _ in range(3)]
+        assert client.get("/health").is_success
+        assert received(idle[0]) == b""
+        idle[1].sendall(HEAD + b"Connection: close\r\n\r\n")
+        assert b"200 OK" in received(idle[1])
+
+
+def test_where_all_are_at_work_the_next_is_refused(serve: Serve, gate: Gate) -> None:
+    client = serve(allowance=Allowance(most=2))
+    with ThreadPoolExecutor(2) as threads:
+        pending = [threads.submit(client.post, "/predict", json={"words": ["a"]}) for _ in range(2)]
+        assert gate.reached.wait(30)
+        for _ in range(1000):
+            with connect(client) as other:
+                other.sendall(HEAD + b"Connection: close\r\n\r\n")
+                if b"503" in (answer := received(other)):
+                    break
+        head, _, body = answer.partition(b"\r\n\r\n")
+        assert b"Retry-After" in head
+        assert json.loads(body) == {"error": "too many connections; try again later"}
+        gate.opened.set()
+        assert all(one.result().is_success for one in pending)
+
+
+def test_a_client_that_leaves(
+    serve: Serve, gate: Gate, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    client = serve()
+    head = b"POST /predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    body = json.dumps({"words": ["a"] * 400}).encode()
+    with connect(client) as leaving:  # in the middle of the body
+        leaving.sendall(head + b"Content-Length: 999\r\n\r\n" + body[:10])
+    with connect(client) as leaving:  # while the model works
+        leaving.sendall(head + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        assert gate.reached.wait(30)
+        with connect(client) as second:
+            second.sendall(head + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+            while client.get("/health").json()["waiting"] < 400 * 3:
+                time.sleep(0.01)
+    deadline = time.monotonic() + 30  # what nobody waits for is not worked for
+    while client.get("/health").json()["waiting"] and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert client.get("/health").json()["waiting"] == 0
+    gate.opened.set()
+    assert client.post("/predict", json={"words": ["ab"]}).is_success
+    assert caplog.records == []
+    assert capfd.readouterr().err == ""
+
+
+def test_errors_are_logged_once(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logger = logging.Logger("test")
+    logger.addHandler(caplog.handler)
+    once = Once()
+    logger.addFilter(once)
+
+    def fail(divisor: int) -> None:
+        try:
+            1 // divisor
+            raise ValueError
+        except ArithmeticError:
+            logger.exception("failed %s", divisor)
+        except ValueError:
+            logger.exception("failed %s", divisor)
+
+    for divisor in (0, 1, 0, 1, 0):
+        fail(divisor)
+    assert [record.exc_info[0] for record in caplog.records if record.exc_info] == [
+        ZeroDivisionError,
+        ValueError,
+    ]
+    monkeypatch.setattr(once, "SECONDS", 0.0)
+    fail(0)
+    assert len(caplog.records) == 3
+
+
+SERVER = """
+import resource, sys
+sys.path[:0] = {paths!r}
+resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))
+from serve.conftest import MODELS
+from hardalign.serve.app import create_app
+from hardalign.serve.limits import Limits
+from hardalign.serve.server import address_of, listen, make_server, run
+listening = listen("127.0.0.1", 0)
+print(address_of(listening), flush=True)
+run(make_server(create_app(MODELS, Limits(), "127.0.0.1"), 10), listening)
+"""
+
+
+@contextmanager
+def process_of_few_files() -> Iterator[tuple[subprocess.Popen[str], httpx.Client]]:
+    """A server in a process that may open 1024 files, as is common."""
+    code = SERVER.format(paths=sys.path)
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        address = process.stdout.readline().strip()
+        with httpx.Client(base_url=address, timeout=30, trust_env=False) as client:
+            try:
+                yield process, client
+            finally:
+                process.terminate()
+
+
+def test_two_thousand_idle_connections() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    count = 2000
+    if hard != resource.RLIM_INFINITY:
+        count = min(count, hard - 200)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, count + 200), hard))
+    slowest = 0.0
+    with process_of_few_files() as (process, client), ExitStack() as stack:
+        while not client.get("/health").is_success:
+            pass
+        for k in range(count):
+            stack.enter_context(connect(client)).sendall(b"GET / HT"[: k % 8])
+            if k % 50 == 0:
+                start = time.monotonic()
+                with connect(client) as fresh:
+                    fresh.sendall(HEAD + b"Connection: close\r\n\r\n")
+                    assert b"200 OK" in received(fresh)
+                slowest = max(slowest, time.monotonic() - start)
+        opened = len(list(Path(f"/proc/{process.pid}/fd").iterdir()))
+        assert opened <= 1024 - BACKLOG
+        assert count > 1024 - 2 * BACKLOG - OWN_FILES  # more than there is room for
+        assert client.post("/predict", json={"words": ["ab"]}).is_success
+        process.terminate()
+        assert process.wait(30) == 0
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+    assert slowest < PATIENCE
+    assert count <= MOST
+
+
+POISON = [
+    b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",  # somebody speaks TLS
+    b"GET / HTTP/9.9\r\n\r\n",
+    b"POST /predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
+    b"POST /predict HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    b"X" * 100_000,
+]
+POISONED_BODIES = [
+    rb'{"words": ["\ud800"]}',
+    b'{"words": ' + b"[" * 50_000,
+    b'{"words": ["' + b"a" * 101 + b'"]}',
+    json.dumps({"words": ["abcd" * 20] * 400, "beam": 20}).encode(),
+    json.dumps({"words": ["q\u0000\u202e\U0001f600"], "nbest": 20, "alignments": True}).encode(),
+    b"{}" * 600_000,
+]
+
+
+def test_many_clients_among_poisoners() -> None:
+    words = [a + b + c for a in "abcd" for b in "abcd" for c in "abcdq"]
+    expected = dict(zip(words, (one.text for one in MODELS["hard"](words)), strict=True))
+    over = threading.Event()
+    healths: list[float] = []
+
+    def poison(client: httpx.Client, which: int) -> None:
+        for k, raw in enumerate(cycle(POISON)):
+            if over.is_set():
+                return
+            try:
+                with connect(client) as connection:
+                    connection.sendall(raw)
+                    if k % 2:
+                        received(connection)
+            except OSError:
+                pass  # the server has had enough
+            body = POISONED_BODIES[(k + which) % len(POISONED_BODIES)]
+            connection = HTTPConnection(client.base_url.host, client.base_url.port or 80)
+            try:
+                connection.request("POST", "/predict", body, {"Content-Type": "application/json"})
+                assert connection.getresponse().status in (200, 400, 413, 422)
+            except OSError:
+                pass
+            connection.close()
+
+    def ask(client: httpx.Client, own: int) -> None:
+        for word in words[own::16]:
+            response = client.post("/predict", json={"words": [word]})
+            assert response.status_code == 200
+            assert response.json()["answers"][0]["predictions"][0]["text"] == expected[word]
+
+    def watch(client: httpx.Client) -> None:
+        while not over.wait(0.05):
+            start = time.monotonic()
+            assert client.get("/health").is_success
+            healths.append(time.monotonic() - start)
+
+    with running() as (_, client), ThreadPoolExecutor(69) as threads:
+        others = [threads.submit(poison, client, k) for k in range(4)]
+        others.append(threads.submit(watch, client))
+        try:
+            for asked in [threads.submit(ask, client, k % 16) for k in range(64)]:
+                asked.result()
+        finally:
+            over.set()
+        for one in others:
+            one.result()
+    assert max(healths) < PATIENCE

@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from experiments.conftest import result_of, tiny_run, write_epochs
+from hardalign.errors import HardalignError
+from hardalign.files import write_json
+from hardalign.runs import (
+    FAILURE,
+    MODEL,
+    RESULT,
+    RUN,
+    Failure,
+    Files,
+    Run,
+    epochs_of,
+    read_failures,
+    read_results,
+    read_run,
+    run_model,
+    write_failure,
+    write_run,
+)
+
+OVERRIDES = st.dictionaries(
+    st.sampled_from(["epochs", "batch_size", "words"]), st.integers(1, 100), max_size=3
+)
+RUNS = st.builds(
+    Run,
+    st.sampled_from(["toy:copy", "toy:reverse", "conll2017/danish"]),
+    st.sampled_from(["hard", "hard-feed", "soft"]),
+    st.sampled_from(["small", "large"]),
+    st.integers(0, 20),
+    OVERRIDES,
+)
+
+
+def test_names_can_be_read() -> None:
+    assert Run("conll2017/danish", "hard").name == "conll2017-danish.hard.small.0"
+    assert Run("toy:copy", "soft", "large", 3).name == "toy-copy.soft.large.3"
+
+
+@given(RUNS, RUNS)
+def test_equal_runs_alone_have_equal_names(one: Run, other: Run) -> None:
+    assert (one.name == other.name) == (one == other)
+    reordered = dict(reversed(one.overrides.items()))
+    assert replace(one, overrides=reordered).name == one.name
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    done, failed = tiny_run(), tiny_run("soft")
+    for run in (done, failed):
+        (tmp_path / run.name).mkdir()
+        write_run(tmp_path / run.name, run)
+        assert read_run(tmp_path / run.name) == run
+    write_json(tmp_path / done.name / RESULT, result_of(done).to_dict())
+    write_failure(tmp_path / failed.name, "first")
+    write_failure(tmp_path / failed.name, "out of luck", "Traceback …")
+    assert read_results(tmp_path) == [result_of(done)]
+    assert read_failures(tmp_path) == [Failure(failed, "out of luck", "Traceback …", 2)]
+
+
+def test_a_folder_belongs_to_one_run(tmp_path: Path) -> None:
+    write_run(tmp_path, tiny_run())
+    write_run(tmp_path, tiny_run())
+    with pytest.raises(HardalignError, match=r"run\.json: describes another run"):
+        write_run(tmp_path, tiny_run(seed=1))
+
+
+def files_of(folder: Path, content: str = "a\tb\n", format_: str = "pairs") -> Files:
+    folder.mkdir(exist_ok=True)
+    paths = [folder / name for name in ("train", "dev", "test")]
+    for path in paths:
+        path.write_text(content)
+    return Files.of(*paths, format_)
+
+
+def test_files_are_known_by_their_content(tmp_path: Path) -> None:
+    """Files that moved are the same run; other content or another format is another one."""
+    one = Run("mine", "hard", files=files_of(tmp_path / "a"))
+    moved = Run("mine", "hard", files=files_of(tmp_path / "b"))
+    assert moved == one
+    assert moved.name == one.name
+    others = [
+        Run("mine", "hard"),
+        Run("mine", "hard", files=files_of(tmp_path / "c", "a\tc\n")),
+        Run("mine", "hard", files=files_of(tmp_path / "d", format_="lexicon")),
+    ]
+    assert len({run.name for run in [one, *others]}) == 4
+    assert all(run != one for run in others)
+    write_run(tmp_path, one)
+    assert read_run(tmp_path) == one
+    write_run(tmp_path, moved)
+    files = read_run(tmp_path).files
+    assert files is not None
+    assert files.train == str(tmp_path / "b" / "train")
+    with pytest.raises(HardalignError, match="none: cannot be read"):
+        Files.of(tmp_path / "none", tmp_path / "none", tmp_path / "none", "pairs")
+
+
+def test_the_model_of_a_run(tmp_path: Path) -> None:
+    assert run_model(tmp_path) is None
+    write_run(tmp_path, tiny_run())
+    assert run_model(tmp_path) == tmp_path / MODEL
+
+
+def test_epochs_of(tmp_path: Path) -> None:
+    assert epochs_of(tmp_path) == []
+    write_epochs(tmp_path, [-2.0, -1.0])
+    assert [row["dev_log_likelihood"] for row in epochs_of(tmp_path)] == [-2.0, -1.0]
+
+
+def test_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(HardalignError, match="none: no such folder"):
+        read_results(tmp_path / "none")
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"run": 1}', '{"eror": "x"}'])
+@pytest.mark.parametrize("name", [RESULT, FAILURE])
+def test_damaged_files(content: str, name: str, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    write_run(folder, tiny_run())
+    (folder / name).write_text(content)
+    with pytest.raises(HardalignError, match=name):
+        (read_results if name == RESULT else read_failures)(tmp_path)
+    (folder / RUN).write_text("{}")
+    with pytest.raises(HardalignError, match=r"run\.json: does not hold corpus, system"):
+        read_run(folder)
