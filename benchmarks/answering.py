@@ -94,7 +94,9 @@ def requests(python: str, clients: int) -> float:
         [*command, "--requests", "1000"], capture_output=True, text=True, check=True
     )
     source.unlink()
-    line = next(line for line in output.stdout.splitlines() if line.startswith(f"{clients} clients"))
+    line = next(
+        line for line in output.stdout.splitlines() if line.startswith(f"{clients} clients")
+    )
     return float(line.split()[2])
 
 

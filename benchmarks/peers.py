@@ -19,13 +19,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
+from hardalign.decoding.batches import predictions
 
 from hardalign.config import SIZES
 from hardalign.corpora.load import load_corpus
 from hardalign.data.encoding import Encoded, encode_pairs, shuffled_batches
 from hardalign.data.example import Example, training_pairs
 from hardalign.data.vocabulary import Vocabulary
-from hardalign.decoding.batches import predictions
 from hardalign.networks.batch import collate
 from hardalign.networks.build import build_model
 

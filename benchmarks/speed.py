@@ -18,13 +18,13 @@ from functools import partial
 from pathlib import Path
 
 import torch
+from hardalign.decoding.batches import predictions
 
 from hardalign.config import SIZES
 from hardalign.corpora.load import load_corpus
 from hardalign.data.encoding import Encoded, encode_pairs, shuffled_batches
 from hardalign.data.example import training_pairs
 from hardalign.data.vocabulary import Vocabulary
-from hardalign.decoding.batches import predictions
 from hardalign.networks.batch import collate
 from hardalign.networks.build import build_model
 from hardalign.systems import SYSTEMS

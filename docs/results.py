@@ -14,13 +14,13 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from hardalign.experiments.runs import read_results
 from hardalign.report.cells import Cell, Cells, Setting, average, collect
 from hardalign.report.claims import FINDINGS
 from hardalign.report.findings import decide
 from hardalign.report.markup import MISSING, number, with_deviation
 from hardalign.report.paper import METRICS, in_order, paper_name, published
 from hardalign.report.record import add_to_record, read_record
+from hardalign.runs import read_results
 
 ROOT = Path(__file__).parents[1]
 RECORD = ROOT / "docs" / "results" / "runs.jsonl"

@@ -176,8 +176,8 @@ def alignments(
 
 # Section 5.1: input feeding
 
-Weights = Callable[[int, Tensor], Tensor]
-"""From the step i and α(i) to the weights of the source states that are fed back."""
+Weights = Callable[[int, Tensor, Tensor], Tensor]
+"""From the step i, h_i and α(i) to the weights of the source states that are fed back."""
 
 
 def fed_decode(
@@ -197,7 +197,7 @@ def fed_decode(
         for layer in layers:
             memory[layer] = lstm_cell(p, "decoder.lstm", layer, h, *memory[layer])
             h = memory[layer][0]
-        mix = weights(i, attention(p, h, encoded))
+        mix = weights(i, h, attention(p, h, encoded))
         context = torch.stack([mix[j] * e for j, e in enumerate(encoded)]).sum(0)
         combine = torch.cat([h, context])
         fed = p["head.attention.combine.weight"] @ combine + p["head.attention.combine.bias"]
@@ -218,11 +218,20 @@ def _named_as_unfed(p: Parameters) -> Parameters:
     return names
 
 
-def most_probable(i: int, alpha: Tensor) -> Tensor:
-    """1 at the first of the largest weights, 0 elsewhere: what `hard-feed` feeds back to decode."""
-    weights = torch.zeros_like(alpha)
-    weights[max(range(len(alpha)), key=lambda j: alpha[j].item())] = 1
-    return weights
+def fed_rule(
+    p: Parameters, system: str, encoded: Sequence[Tensor], target: Sequence[int]
+) -> Weights:
+    """What is fed back when decoding: all states by α, or one by α or by the posterior."""
+    p = _named_as_unfed(p)
+
+    def one(i: int, h: Tensor, alpha: Tensor) -> Tensor:
+        if system == "hard-feed":
+            alpha = alpha * torch.stack([emission(p, h, e)[target[i] - END] for e in encoded])
+        weights = torch.zeros_like(alpha)
+        weights[max(range(len(alpha)), key=lambda j: alpha[j].item())] = 1
+        return weights
+
+    return one if system.startswith("hard-feed") else lambda i, h, alpha: alpha
 
 
 def fed_distributions(
@@ -230,9 +239,8 @@ def fed_distributions(
 ) -> list[Tensor]:
     """p(· | y_<i, x) of soft attention, or p̃(· | y_<i, x) of hard attention's decoding rule."""
     encoded = encode(p, source)
-    hard = system == "hard-feed"
-    states = fed_decode(p, encoded, target, most_probable if hard else lambda i, alpha: alpha)
-    head = hard_distribution if hard else soft_distribution
+    states = fed_decode(p, encoded, target, fed_rule(p, system, encoded, target))
+    head = hard_distribution if system.startswith("hard-feed") else soft_distribution
     return [head(_named_as_unfed(p), h, encoded) for h in states]
 
 
@@ -249,17 +257,58 @@ def fed_alignment(
 ) -> Tensor:
     """[I, J] α(i) of soft attention; α_j(i) p(y_i | j), normalised, of hard attention."""
     encoded = encode(p, source)
-    hard = system == "hard-feed"
-    states = fed_decode(p, encoded, target, most_probable if hard else lambda i, alpha: alpha)
+    states = fed_decode(p, encoded, target, fed_rule(p, system, encoded, target))
     p = _named_as_unfed(p)
     rows = []
     for h, number in zip(states, target, strict=True):
         row = attention(p, h, encoded)
-        if hard:
+        if system.startswith("hard-feed"):
             row = row * torch.stack([emission(p, h, e)[number - END] for e in encoded])
             row = row / row.sum()
         rows.append(row)
     return torch.stack(rows)
+
+
+def fed_joint(
+    p: Parameters, source: Sequence[int], target: Sequence[int], a: Sequence[int]
+) -> tuple[Tensor, Tensor]:
+    """[I, J] α_j(i) and p(y_i | j, y_<i, x), where the positions ``a`` were fed back."""
+    encoded = encode(p, source)
+    one_hot = torch.eye(len(source), dtype=torch.float64)
+    states = fed_decode(p, encoded, target, lambda i, h, alpha: one_hot[a[i]])
+    p = _named_as_unfed(p)
+    looks = [attention(p, h, encoded) for h in states]
+    steps = zip(states, target, strict=True)
+    emitted = [torch.stack([emission(p, h, e)[n - END] for e in encoded]) for h, n in steps]
+    return torch.stack(looks), torch.stack(emitted)
+
+
+def fed_alignments(
+    p: Parameters, source: Sequence[int], target: Sequence[int]
+) -> Iterator[tuple[tuple[int, ...], Tensor, Tensor]]:
+    """Each alignment a, with a decoder of its own, and its α_j(i) and p(y_i | j) [I, J]."""
+    for a in product(range(len(source)), repeat=len(target)):
+        yield a, *fed_joint(p, source, target, a)
+
+
+def fed_likelihood(p: Parameters, source: Sequence[int], target: Sequence[int]) -> Tensor:
+    """p(y | x) = Σ_a Π_i α_{a_i}(i) p(y_i | a_i), the sum that nobody can afford."""
+    terms = []
+    for a, alpha, emitted in fed_alignments(p, source, target):
+        steps = range(len(target))
+        terms.append(torch.stack([alpha[i, a[i]] * emitted[i, a[i]] for i in steps]).prod())
+    return torch.stack(terms).sum()
+
+
+def particle_weights(
+    p: Parameters, source: Sequence[int], target: Sequence[int], a: Sequence[int]
+) -> tuple[Tensor, Tensor]:
+    """Π_i w_i of a particle that draws the positions a, and the probability that it does."""
+    alpha, emitted = fed_joint(p, source, target, a)
+    joint = alpha * emitted
+    weights = joint.sum(1)  # w_i = Σ_j α_j(i) p(y_i | j)
+    own = torch.stack([joint[i, a[i]] / weights[i] for i in range(len(target))])
+    return weights.prod(), own.prod()
 
 
 # Section 5.2: the bounds that REINFORCE raises
@@ -277,17 +326,11 @@ def bound(p: Parameters, source: Sequence[int], target: Sequence[int]) -> Tensor
 
 def fed_bound(p: Parameters, source: Sequence[int], target: Sequence[int]) -> Tensor:
     """Σ_a p(a | x) log p(y | x, a), where each alignment a has a decoder of its own."""
-    encoded = encode(p, source)
-    unfed = _named_as_unfed(p)
-    one_hot = torch.eye(len(source), dtype=torch.float64)
     terms = []
-    for a in product(range(len(source)), repeat=len(target)):
-        states = fed_decode(p, encoded, target, lambda i, alpha, a=a: one_hot[a[i]])
-        probability, log_probability = torch.ones((), dtype=torch.float64), 0.0
-        for h, j, number in zip(states, a, target, strict=True):
-            probability = probability * attention(unfed, h, encoded)[j]
-            log_probability = log_probability + emission(unfed, h, encoded[j])[number - END].log()
-        terms.append(probability * log_probability)
+    for a, alpha, emitted in fed_alignments(p, source, target):
+        steps = range(len(target))
+        probability = torch.stack([alpha[i, a[i]] for i in steps]).prod()
+        terms.append(probability * torch.stack([emitted[i, a[i]].log() for i in steps]).sum())
     return torch.stack(terms).sum()
 
 
@@ -320,13 +363,13 @@ def prior_distributions(
 ) -> list[Tensor]:
     """p(· | y_<i, x) for each i, [V] over the end and the letters."""
     encoded = encode(p, source)
-    found = []
+    rows = []
     for i, h in enumerate(decode(p, target)):
         alpha = prior_attention(p, h, encoded, tags, i)
-        found.append(
+        rows.append(
             torch.stack([alpha[j] * emission(p, h, e) for j, e in enumerate(encoded)]).sum(0)
         )
-    return found
+    return rows
 
 
 def move(p: Parameters, h: Tensor, encoded: Sequence[Tensor], k: int, monotone: bool) -> Tensor:

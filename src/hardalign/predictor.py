@@ -33,7 +33,6 @@ from hardalign.prediction import NOTHING, Prediction
 from hardalign.runtime import Runtime, build_runtime
 from hardalign.systems import SCORES, System, find_system
 
-
 ALIGNER_TABLE = "oracle.table"
 """What a monotonic model keeps of its aligner, which is no parameter of the network."""
 

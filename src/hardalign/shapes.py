@@ -11,7 +11,7 @@ from collections.abc import Callable
 from hardalign.config import ModelConfig
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.sizes import CHAIN_REACH, PRIOR_REACH, full_joint, merged_joint, pointer_decoder
-from hardalign.systems import find_system
+from hardalign.systems import find_system, imported
 
 Shapes = dict[str, tuple[int, ...]]
 
@@ -26,6 +26,9 @@ def parameter_shapes(config: ModelConfig, vocabulary: Vocabulary) -> Shapes:
         HardalignError: If there is no system of that name.
     """
     system = find_system(config.system)
+    if system.builders is not None:
+        outside: Shapes = imported(system.builders.shapes)(config, vocabulary)
+        return outside
     shapes = _encoder(config, len(vocabulary.source))
     if system.feeding == "pointed":
         return shapes | _pointer(config, vocabulary)

@@ -7,8 +7,10 @@ A row names its parts, ``hardalign.networks.build`` composes what learns from th
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import dataclass
-from typing import Literal
+from functools import cache
+from typing import Any, Literal
 
 from hardalign.errors import HardalignError
 
@@ -25,6 +27,21 @@ SCORES: dict[ScoreKind, str] = {
 
 CHAINS = ("chain", "monotone chain")
 """Attentions whose next position depends on the last one."""
+
+
+@dataclass(frozen=True)
+class Builders:
+    """What builds a system that another package brings: import paths, ``package.module:name``.
+
+    Paths and not functions, since nothing that answers may import torch.
+    """
+
+    network: str
+    """From a ``ModelConfig`` and a ``Vocabulary`` to a ``hardalign.networks.Transducer``."""
+    runtime: str
+    """From a ``ModelConfig`` and a model's tensors by name to a ``hardalign.runtime.Runtime``."""
+    shapes: str
+    """From a ``ModelConfig`` and a ``Vocabulary`` to the shapes of the tensors by name."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +69,9 @@ class System:
     the likelihood of a character aligner's paths."""
     advice: str = ""
     """What the system is recommended for; empty if for nothing but comparison."""
+
+    builders: Builders | None = None
+    """What builds it, where the parts above only describe it: for systems of other packages."""
 
     def __post_init__(self) -> None:
         if problem := self._problem():
@@ -86,7 +106,7 @@ class System:
     @property
     def exportable(self) -> bool:
         """Whether ``hardalign export`` can write it."""
-        return self.feeding is None
+        return self.feeding is None and self.builders is None
 
     def _parts(self) -> str:
         feeding = f"{self.feeding} feeding" if self.feeding else "no feeding"
@@ -192,11 +212,40 @@ DEFAULT_SYSTEM = "hard"
 
 
 def find_system(name: str) -> System:
-    """Returns the row of a system.
+    """Returns the row of a system, also of one that an installed package brings.
 
     Raises:
         HardalignError: If there is none of that name.
     """
-    if name not in SYSTEMS:
-        raise HardalignError(f"no system is called {name!r}; there are {', '.join(SYSTEMS)}")
-    return SYSTEMS[name]
+    system = SYSTEMS.get(name) or outside_systems().get(name)
+    if system is None:
+        known = ", ".join([*SYSTEMS, *outside_systems()])
+        raise HardalignError(f"no system is called {name!r}; there are {known}")
+    return system
+
+
+@cache
+def outside_systems() -> dict[str, System]:
+    """Returns the systems that installed packages bring, by entry points ``hardalign.systems``.
+
+    Raises:
+        HardalignError: If one of them cannot be loaded, or is no system.
+    """
+    from importlib.metadata import entry_points
+
+    systems = {}
+    for entry in entry_points(group="hardalign.systems"):
+        try:
+            system = entry.load()
+        except Exception as error:
+            raise HardalignError(f"the system {entry.name} ({entry.value}): {error}") from error
+        if not isinstance(system, System) or entry.name in SYSTEMS:
+            raise HardalignError(f"{entry.value} is not a System, or not a new one: {entry.name}")
+        systems[entry.name] = system
+    return systems
+
+
+def imported(path: str) -> Any:
+    """Returns what an import path of ``Builders`` means."""
+    module, _, name = path.partition(":")
+    return getattr(importlib.import_module(module), name)

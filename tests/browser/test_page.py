@@ -9,6 +9,8 @@ from playwright.sync_api import Page, expect
 
 from serve.conftest import MODELS
 
+pytestmark = pytest.mark.filterwarnings("ignore::hardalign.predictor.UnknownSymbolsWarning")
+
 
 def ask(page: Page, word: str, panels: int = 1) -> None:
     """Type a word and wait for its answers."""

@@ -13,9 +13,9 @@ from cli.conftest import Command, assert_complains
 from experiments.conftest import eventually, result_of, write_epochs
 from hardalign.experiments.engine import prepare
 from hardalign.experiments.plan import load_plan
-from hardalign.experiments.runs import LOG, MODEL, RESULT, read_results
 from hardalign.files import write_json
 from hardalign.folder import CHECKPOINT
+from hardalign.runs import LOG, MODEL, RESULT, read_results
 
 PLAN = """
 [[grid]]

@@ -16,37 +16,58 @@ MAIN = [sys.executable, "-c", "from hardalign.cli.main import main; main()", "se
 
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
-def test_served_until_it_is_ended(model: Path, end: signal.Signals) -> None:
-    command = [*MAIN, str(model), "--port", "0"]
+def test_served_until_it_is_ended(end: signal.Signals) -> None:
+    command = [*MAIN, "en-g2p", "twin=en-g2p", "--port", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         line = process.stderr.readline()
-        found = re.fullmatch(r"hardalign: serving model at (http://127.0.0.1:\d+) .*\n", line)
-        assert found, line + process.stderr.read()
-        with httpx.Client(base_url=found[1], trust_env=False, timeout=60) as client:
-            answered = client.post("/predict", json={"words": ["abc"]}).json()
-            assert answered["model"] == "model"
-            assert answered["answers"][0]["source"] == "abc"
+        serving = r"hardalign: serving en-g2p, twin at (http://127.0.0.1:\d+) .*\n"
+        match = re.fullmatch(serving, line)
+        assert match, line + process.stderr.read()
+        with httpx.Client(base_url=match[1], trust_env=False, timeout=60) as client:
+            answer = client.post("/predict", json={"words": ["abc"], "model": "twin"}).json()
+            assert answer["model"] == "twin"
+            assert answer["answers"][0]["source"] == "abc"
             process.send_signal(end)  # while the client keeps its connection open
             assert process.wait(30) == 0
         assert process.stderr.read() == ""
 
 
-def test_a_port_in_use(command: Command, model: Path) -> None:
+WITHOUT_TORCH = """
+import sys
+class NoTorch:
+    def find_spec(self, name, *_):
+        if name == "torch":
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, NoTorch())
+"""
+
+
+def test_a_server_needs_no_torch() -> None:
+    command = [sys.executable, "-c", WITHOUT_TORCH + MAIN[2], "serve", "en-g2p", "--port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert "serving en-g2p" in process.stderr.readline()
+        process.terminate()
+
+
+def test_a_port_in_use(command: Command) -> None:
     with listen("127.0.0.1", 0) as taken:
         port = taken.getsockname()[1]
-        assert_complains(
-            command("serve", model, "--port", port), port, "in use", "another host or port"
-        )
+        complaint = command("serve", "en-g2p", "--port", port)
+        assert_complains(complaint, port, "in use", "another host or port")
 
 
 def test_no_such_model(command: Command, tmp_path: Path) -> None:
     assert_complains(command("serve", tmp_path / "none"), "none", "no such model")
 
 
-def test_without_the_libraries(
-    command: Command, model: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_of_one_name(command: Command) -> None:
+    assert_complains(command("serve", "en-g2p", "en-g2p"), "another model is called 'en-g2p'")
+
+
+def test_without_the_libraries(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("hardalign.serve.")]:
+        monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    monkeypatch.delitem(sys.modules, "hardalign.serve.server")
-    assert_complains(command("serve", model), "uvicorn", "pip install 'hardalign[serve]'")
+    assert_complains(command("serve", "en-g2p"), "uvicorn", "pip install 'hardalign[serve]'")

@@ -9,7 +9,7 @@ from cli.conftest import Command, assert_complains
 from experiments.conftest import Scripted
 from hardalign.cli.engines import EngineOptions
 from hardalign.experiments.plan import load_plan
-from hardalign.experiments.runs import RESULT, Run
+from hardalign.runs import RESULT, Run
 
 
 def score(run: Run) -> list[float]:

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
+from hardalign.networks.rows import Rows
 from torch import Tensor
 
 from conftest import random_pair, random_pairs
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import END, RESERVED
 from hardalign.networks.batch import Batch, collate
-from hardalign.networks.rows import Rows
 from hardalign.networks.transducer import Step, Transducer
 
 WORDS = random_pairs(12, longest=6, seed=5)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import torch
+from hardalign.networks.rows import Rows
 from torch import Tensor
 
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import BEGIN, END
 from hardalign.networks.batch import collate
-from hardalign.networks.rows import Rows
 from hardalign.networks.transducer import Transducer
 
 String = tuple[int, ...]

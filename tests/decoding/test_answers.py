@@ -5,6 +5,7 @@ import random
 
 import pytest
 import torch
+from hardalign.decoding.batches import log_likelihoods, predictions
 
 from conftest import random_pairs, tiny_model
 from decoding.conftest import lean
@@ -14,7 +15,6 @@ from hardalign.decoding import Hypothesis, Search
 from hardalign.decoding import answers as module
 from hardalign.decoding import batches as inference
 from hardalign.decoding.answers import answers, covered
-from hardalign.decoding.batches import log_likelihoods, predictions
 from hardalign.networks.transducer import Transducer
 from hardalign.systems import SYSTEMS
 

@@ -7,12 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-
-from conftest import random_pair, random_pairs, tiny_model
-from hardalign.data.encoding import Encoded
-from hardalign.data.vocabulary import UNKNOWN
-from hardalign.decoding import batches as inference
-from hardalign.decoding import greedy
 from hardalign.decoding.batches import (
     alignments,
     best_paths,
@@ -21,6 +15,12 @@ from hardalign.decoding.batches import (
     sample_paths,
     symbol_log_likelihoods,
 )
+
+from conftest import random_pair, random_pairs, tiny_model
+from hardalign.data.encoding import Encoded
+from hardalign.data.vocabulary import UNKNOWN
+from hardalign.decoding import batches as inference
+from hardalign.decoding import greedy
 from hardalign.networks.batch import collate
 from hardalign.systems import SYSTEMS
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 import torch
+from hardalign.networks.rows import Rows
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
@@ -17,7 +18,6 @@ from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import BEGIN, END, UNKNOWN
 from hardalign.decoding import LENGTH_LIMIT, Hypothesis, beam_search, greedy
 from hardalign.networks.batch import Batch, collate
-from hardalign.networks.rows import Rows
 from hardalign.networks.transducer import Step, Transducer
 from hardalign.systems import SYSTEMS
 

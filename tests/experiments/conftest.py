@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from hardalign.experiments.engine import Outcome, State
-from hardalign.experiments.runs import MODEL, RESULT, Result, Run, write_failure
 from hardalign.files import make_folder, write_bytes, write_json
 from hardalign.folder import METRICS
+from hardalign.runs import MODEL, RESULT, Result, Run, write_failure
 
 TINY = {"words": 60, "epochs": 2, "embedding": 8, "encoder": 8, "decoder": 8}
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 import ray
 import ray.cluster_utils
-from hardalign.training.job import Silent
 
 from experiments.conftest import tiny_run
 from hardalign.errors import HardalignError
@@ -18,7 +17,8 @@ from hardalign.experiments.cluster import Cluster, KilledError, work
 from hardalign.experiments.engine import State, run_all
 from hardalign.experiments.execute import execute
 from hardalign.experiments.local import BUSY, DONE, FAILED, Circumstances
-from hardalign.experiments.runs import (
+from hardalign.folder import CHECKPOINT, WEIGHTS
+from hardalign.runs import (
     LOG,
     MODEL,
     RESULT,
@@ -28,7 +28,7 @@ from hardalign.experiments.runs import (
     read_failures,
     read_results,
 )
-from hardalign.folder import CHECKPOINT, WEIGHTS
+from hardalign.training.job import Silent
 
 EPOCHS = 100
 """So many that the first run is not at its end before the watcher looks the next time."""

@@ -7,7 +7,7 @@ import pytest
 from experiments.conftest import write_epochs
 from hardalign.experiments.engine import prepare
 from hardalign.experiments.estimate import Estimate
-from hardalign.experiments.runs import Run
+from hardalign.runs import Run
 
 DONE = Run("toy:copy", "hard", overrides={"epochs": 4})
 

@@ -6,14 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hardalign.training.job import Silent
 
 from experiments.conftest import TINY, tiny_run
 from hardalign.corpora.load import load_corpus
 from hardalign.decoding import Search
 from hardalign.errors import HardalignError
 from hardalign.experiments.execute import execute
-from hardalign.experiments.runs import (
+from hardalign.folder import WEIGHTS
+from hardalign.metrics import evaluate
+from hardalign.predictor import load
+from hardalign.runs import (
     FAILURE,
     MODEL,
     RESULT,
@@ -22,9 +24,7 @@ from hardalign.experiments.runs import (
     read_result,
     write_failure,
 )
-from hardalign.folder import WEIGHTS
-from hardalign.metrics import evaluate
-from hardalign.predictor import load
+from hardalign.training.job import Silent
 from hardalign.version import __version__
 
 

@@ -17,7 +17,9 @@ from hardalign.experiments.local import (
     outcome,
     start_process,
 )
-from hardalign.experiments.runs import (
+from hardalign.folder import CHECKPOINT
+from hardalign.lock import locked
+from hardalign.runs import (
     LOG,
     MODEL,
     RESULT,
@@ -25,8 +27,6 @@ from hardalign.experiments.runs import (
     read_results,
     write_failure,
 )
-from hardalign.folder import CHECKPOINT
-from hardalign.lock import locked
 
 LONG = tiny_run(words=3000, epochs=10_000)
 

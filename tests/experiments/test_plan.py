@@ -7,11 +7,11 @@ import pytest
 
 from hardalign.errors import HardalignError, InputError
 from hardalign.experiments.plan import load_plan, parse_plan, shipped_plans
-from hardalign.experiments.runs import Run
 from hardalign.experiments.settings import settings_of
-from hardalign.systems import SYSTEMS
+from hardalign.report.paper import paper_systems
+from hardalign.runs import Run
 
-PAPER = {name for name, system in SYSTEMS.items() if system.paper in set("1U23RM4")}
+PAPER = set(paper_systems())
 
 
 def test_product_of_the_axes() -> None:

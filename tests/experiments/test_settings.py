@@ -8,8 +8,8 @@ import pytest
 
 from hardalign.config import SIZES, TrainingConfig
 from hardalign.errors import HardalignError
-from hardalign.experiments.runs import Files, Run
 from hardalign.experiments.settings import OVERRIDES, check_overrides, settings_of
+from hardalign.runs import Files, Run
 
 FILES = Files("train", "dev", "test", "pairs", "abc")
 

@@ -7,9 +7,9 @@ import pytest
 from experiments.conftest import tiny_run
 from hardalign.experiments import worker
 from hardalign.experiments.local import BUSY, DONE, FAILED
-from hardalign.experiments.runs import FAILURE, RESULT, Failure, Run, read_failures, write_run
 from hardalign.experiments.worker import work
 from hardalign.lock import locked
+from hardalign.runs import FAILURE, RESULT, Failure, Run, read_failures, write_run
 
 
 def folder_of(run: Run, tmp_path: Path) -> Path:

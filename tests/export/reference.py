@@ -33,7 +33,10 @@ class Reference:
     ) -> Iterator[tuple[Array, Array]]:
         """Yields log_probs [B, V] and alpha [B, J] at first and after each symbol, as all write the
         same symbols."""
-        state, rows = self._runtime.start(self._runtime.read(Words.of(words))), np.arange(len(words))
+        state, rows = (
+            self._runtime.start(self._runtime.read(Words.of(words))),
+            np.arange(len(words)),
+        )
         for previous in (BEGIN, *symbols):
             step = self._runtime.step(state, rows, np.full(len(words), previous))
             yield step.log_probs, step.alpha

@@ -1,19 +1,24 @@
-"""A predictor that answers from a rule instead of a network, and counts what it was asked."""
+"""A predictor that answers from a rule and remembers what it was asked, and a model of noise."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from hardalign.alignment import Alignment
+from hardalign.config import ModelConfig, TrainingConfig
 from hardalign.data.example import Example
 from hardalign.data.formats import FORMATS, Format
 from hardalign.data.vocabulary import Alphabet, UnknownSymbols, Vocabulary
+from hardalign.folder import WEIGHTS, Description, Origin, write_description
 from hardalign.prediction import Prediction
+from hardalign.shapes import parameter_shapes
+from hardalign.tensors import write_tensors
 
 LETTERS = "'abcdefghijklmnopqrstuvwxyz"
 PHONES = [letter.upper() for letter in LETTERS] + ["AH0", "AH1", "AE1"]
@@ -81,3 +86,20 @@ class FakePredictor:
         text = self.description.format.join_target(symbols)
         alpha: Any = np.empty((0, 0))
         return Prediction(example.text, text, symbols, log_prob, True, alpha, alignment)
+
+
+def random_model(folder: Path) -> Path:
+    """Writes a small model of random numbers that spells a, b and c with capitals."""
+    vocabulary = Vocabulary(Alphabet(tuple("abc")), Alphabet(tuple("ABC")))
+    config = ModelConfig("hard", embedding=4, encoder=4, decoder=4)
+    random = np.random.default_rng(4)  # one whose answers come to an end
+    tensors = {
+        name: random.normal(size=shape).astype(np.float32)
+        for name, shape in parameter_shapes(config, vocabulary).items()
+    }
+    folder.mkdir()
+    origin = Origin()
+    description = Description(config, TrainingConfig(), FORMATS["pairs"], vocabulary, origin)
+    write_description(folder, description)
+    write_tensors(folder / WEIGHTS, tensors, {})
+    return folder

@@ -31,7 +31,8 @@ def states() -> torch.Tensor:
 
 @pytest.fixture
 def memory(attention: Attention, states: torch.Tensor) -> Memory:
-    return attention.remember(states, torch.arange(POSITIONS) < LENGTHS.unsqueeze(1))
+    present = torch.arange(POSITIONS) < LENGTHS.unsqueeze(1)
+    return attention.remember(states, present, torch.zeros_like(LENGTHS))
 
 
 def test_weights_equal_the_reference(

@@ -151,7 +151,9 @@ def test_a_gradient_that_depends_on_mates_would_be_found_out(
 def test_losses_and_gradients_are_finite(system: str, training: bool, scale: float):
     torch.manual_seed(0)  # dropout
     model = tiny_model(system, scale=scale, dtype=torch.float32).train(training)
-    longest = 98 if "chain" in SYSTEMS[system].attention else 298  # a chain takes |x|²·|y| exponentials
+    longest = (
+        98 if "chain" in SYSTEMS[system].attention else 298
+    )  # a chain takes |x|²·|y| exponentials
     batch = collate([random_pair(longest, longest + 1), random_pair(2, 1), random_pair(0, 0)])
     loss = model.loss(batch)
     loss.sum().backward()

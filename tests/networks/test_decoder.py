@@ -5,7 +5,7 @@ import torch
 
 import reference
 from conftest import random_pairs, tiny_model
-from hardalign.data.vocabulary import BEGIN, END
+from hardalign.data.vocabulary import END
 from hardalign.networks.batch import collate
 from hardalign.networks.decoder import Decoder
 
@@ -20,29 +20,6 @@ def test_equals_the_reference(layers: int):
     for row, pair in zip(states, pairs, strict=True):
         expected = torch.stack(reference.decode(reference.parameters(model), pair.target))
         torch.testing.assert_close(row[: len(pair.target)], expected, rtol=0, atol=1e-12)
-
-
-@layers
-def test_steps_equal_the_whole(layers: int):
-    decoder = tiny_model(decoder_layers=layers).decoder
-    target = torch.randint(END, 7, (4, 6), generator=torch.Generator().manual_seed(0))
-    hidden = decoder.begin(4)
-    previous = torch.full((4,), BEGIN)
-    whole = decoder(target)
-    for i in range(6):
-        state, hidden = decoder.step(previous, hidden)
-        torch.testing.assert_close(state, whole[:, i], rtol=0, atol=1e-12)
-        previous = target[:, i]
-
-
-@layers
-def test_rows_can_be_chosen_between_steps(layers: int):
-    decoder = tiny_model(decoder_layers=layers).decoder
-    _, hidden = decoder.step(torch.tensor([4, 5, 6]), decoder.begin(3))
-    together, _ = decoder.step(torch.tensor([3, 4, 5]), hidden)
-    chosen = torch.tensor([2, 0, 2])
-    apart, _ = decoder.step(torch.tensor([5, 3, 5]), hidden.select(chosen))
-    torch.testing.assert_close(apart, together[chosen], rtol=0, atol=1e-12)
 
 
 def test_a_state_knows_nothing_of_its_own_symbol_or_later_ones():

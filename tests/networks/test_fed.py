@@ -2,17 +2,17 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch import Tensor
 
 import reference
-from conftest import random_pair, random_pairs, tiny_model, widened
-from hardalign.data.vocabulary import BEGIN, END
-from hardalign.decoding import greedy
+from conftest import random_pair, random_pairs, tiny_model
 from hardalign.networks.batch import collate
-from hardalign.networks.fed import FedState, FedTransducer
+from hardalign.networks.fed import FedTransducer
+from hardalign.networks.reading import Reading
 
 SOFT = ["soft-feed", "soft-feed-large"]
-FED = [*SOFT, "hard-feed"]
-systems = pytest.mark.parametrize("system", FED)
+HARD = ["hard-feed", "hard-feed-reinforce"]
+systems = pytest.mark.parametrize("system", [*SOFT, *HARD])
 layers = pytest.mark.parametrize("layers", [1, 2])
 
 
@@ -29,91 +29,49 @@ def assert_equals(found, expected, atol: float = 1e-10) -> None:
 @systems
 @layers
 @pytest.mark.parametrize("seed", [0, 1])
-def test_log_likelihood_equals_the_reference(system: str, layers: int, seed: int):
+def test_log_likelihood_and_gradient_equal_the_reference(system: str, layers: int, seed: int):
     model = fed_model(system, seed=seed, decoder_layers=layers)
     pairs = random_pairs(8, seed=seed)
     p = reference.parameters(model)
     expected = [reference.fed_log_likelihood(p, system, e.source, e.target) for e in pairs]
-    assert_equals(model.log_likelihood(collate(pairs)), torch.stack(expected))
+    found = model.log_likelihood(collate(pairs))
+    assert_equals(found, torch.stack(expected))
+    parameters = list(model.parameters())
+    wanted = torch.autograd.grad(torch.stack(expected).sum(), parameters)
+    assert_equals(torch.autograd.grad(found.sum(), parameters), wanted)
 
 
 @pytest.mark.parametrize("system", SOFT)
-@layers
-def test_gradient_equals_that_of_the_reference(system: str, layers: int):
-    model = fed_model(system, decoder_layers=layers)
-    pairs = random_pairs(6)
-    p = reference.parameters(model)
-    expected = [reference.fed_log_likelihood(p, system, e.source, e.target) for e in pairs]
-    parameters = list(model.parameters())
-    wanted = torch.autograd.grad(torch.stack(expected).sum(), parameters)
-    assert_equals(torch.autograd.grad(-model.loss(collate(pairs)).sum(), parameters), wanted)
-
-
-@systems
-@layers
-def test_steps_equal_the_reference_and_add_up(system: str, layers: int):
-    model = fed_model(system, decoder_layers=layers)
-    pairs = random_pairs(6, seed=3)
-    p = reference.parameters(model)
-    for pair in pairs:
-        batch = collate([pair])
-        state, previous, total = model.begin(batch), BEGIN, 0.0
-        wanted = reference.fed_distributions(p, system, pair.source, pair.target)
-        for number, distribution in zip(pair.target, wanted, strict=True):
-            step = model.step(state, torch.tensor([previous]))
-            assert_equals(step.log_probs[0].exp(), distribution)
-            assert_equals(step.log_probs.logsumexp(-1), torch.zeros(1, dtype=torch.float64))
-            assert_equals(step.alignment.sum(-1), torch.ones(1, dtype=torch.float64))
-            total += step.log_probs[0, number - END]
-            state, previous = step.state, number
-        assert_equals(total, model.log_likelihood(batch)[0])
-
-
-@systems
-def test_alignment_equals_the_reference(system: str):
+def test_soft_attention_is_trained_by_its_likelihood(system: str):
     model = fed_model(system)
-    pairs = random_pairs(6, seed=4)
-    p = reference.parameters(model)
-    found = model.align(collate(pairs))
-    for row, pair in zip(found, pairs, strict=True):
-        wanted = reference.fed_alignment(p, system, pair.source, pair.target)
-        assert_equals(row[: len(pair.target), : len(pair.source)], wanted)
-        assert not row[: len(pair.target), len(pair.source) :].any()
+    batch = collate(random_pairs(8))
+    assert_equals(model.loss(batch), -model.log_likelihood(batch), 1e-12)
 
 
-@systems
-def test_neither_padding_nor_batch_mates_matter(system: str):
+def fed_back(model: FedTransducer, pairs: list) -> Tensor:
+    """[B, I, J] the weights of what is fed back when decoding."""
+    batch = collate(pairs)
+    reading = Reading.of(batch, model.encoder, model.head.attention)
+    return model.follow(batch.target, reading, model.head.rule(reading)).weights.squeeze(2)
+
+
+@pytest.mark.parametrize("system", HARD)
+def test_hard_attention_feeds_back_one_position(system: str):
     model = fed_model(system)
-    pairs = random_pairs(7, seed=5)
-    alone = torch.cat([model.log_likelihood(collate([pair])) for pair in pairs])
-    assert_equals(model.log_likelihood(collate(pairs)), alone)
-    assert_equals(model.log_likelihood(widened(pairs, 3, seed=1)), alone)
+    weights = fed_back(model, random_pairs(8))
+    assert torch.equal(weights.sort(-1).values[..., -1], torch.ones(weights.shape[:2]).double())
+    assert torch.equal(weights.sum(-1), torch.ones(weights.shape[:2]).double())
 
 
-@systems
-def test_a_state_can_be_selected_from(system: str):
-    model = fed_model(system, decoder_layers=2)
-    batch = collate(random_pairs(4, seed=6))
-    state = model.step(model.begin(batch), torch.full((4,), BEGIN)).state
-    assert isinstance(state, FedState)
-    previous = torch.tensor([4, 5, 6, 4])
-    rows = torch.tensor([2, 0, 2])
-    whole = model.step(state, previous)
-    part = model.step(state.select(rows), previous[rows])
-    assert_equals(part.log_probs, whole.log_probs[rows])
-    assert_equals(part.alignment, whole.alignment[rows])
-    assert part.state.fed.shape == (3, state.fed.shape[1])
-
-
-@systems
-def test_search_scores_what_the_model_scores(system: str):
-    model = fed_model(system, dtype=torch.float32)
-    pairs = random_pairs(5, seed=7)
-    for pair, found in zip(pairs, greedy(model, collate(pairs)), strict=True):
-        if found.finished:
-            said = type(pair)(pair.source, pair.tags, [*found.symbols, END])
-            score = model.log_likelihood(collate([said]))
-            assert_equals(torch.tensor(found.log_prob).double(), score[0].detach().double(), 1e-4)
+def test_the_position_is_chosen_before_the_symbol_is_known_or_given_it():
+    """Other symbols change what hard-feed feeds back, and not what the paper's system does."""
+    first, second = fed_model("hard-feed"), fed_model("hard-feed-reinforce")
+    second.load_state_dict({**second.state_dict(), **first.state_dict()})
+    pairs = [random_pair(4, 0, seed=seed) for seed in range(30)]
+    changed = [type(pair)(pair.source, pair.tags, [4, 3]) for pair in pairs]
+    given, before = ((fed_back(m, pairs), fed_back(m, changed)) for m in (first, second))
+    assert not torch.equal(given[0][:, 0], given[1][:, 0])
+    assert torch.equal(before[0][:, 0], before[1][:, 0])
 
 
 @systems
@@ -121,20 +79,16 @@ def test_the_decoder_sees_what_attention_saw(system: str):
     """Another c̄ after the same symbols gives another distribution, unlike without feeding."""
     model = fed_model(system)
     batch = collate([random_pair(3, 2)])
-    state = model.step(model.begin(batch), torch.tensor([BEGIN])).state
-    other = FedState(state.memory, state.hidden, -state.fed)
-    previous = torch.tensor([4])
-    change = model.step(other, previous).log_probs - model.step(state, previous).log_probs
-    assert change.abs().max() > 1e-3
-
-
-def test_hard_feed_decodes_by_one_position_and_soft_by_all():
-    hard, soft = fed_model("hard-feed"), fed_model("soft-feed")
-    weights = hard.head.choose(torch.tensor([[[0.2, 0.5, 0.3]]]).log())
-    assert weights.tolist() == [[[0.0, 1.0, 0.0]]]
-    assert_equals(
-        soft.head.choose(torch.tensor([0.2, 0.5, 0.3]).log()), torch.tensor([0.2, 0.5, 0.3]), 1e-6
-    )
+    before = model.symbol_log_likelihood(batch)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if name.endswith("combine.weight"):  # of c̄ alone, were it not for W
+                parameter.neg_()
+            if name.endswith(("combine.bias", "output.weight")):
+                parameter.neg_()
+    change = model.symbol_log_likelihood(batch) - before
+    assert change[0, 0].abs() < 1e-12  # tanh and W turn over together
+    assert change[0, 1:].abs().max() > 1e-3
 
 
 @systems

@@ -4,7 +4,7 @@ import torch
 
 import reference
 from conftest import random_pair, random_pairs, tiny_model
-from hardalign.data.vocabulary import BEGIN, END
+from hardalign.data.vocabulary import END
 from hardalign.networks import prior
 from hardalign.networks.batch import collate
 from hardalign.networks.transducer import Transducer
@@ -35,20 +35,6 @@ def test_symbols_equal_the_reference():
         torch.testing.assert_close(row[: len(pair.target)], wanted, rtol=0, atol=1e-10)
 
 
-def test_steps_equal_the_reference():
-    model = biased_model()
-    wanted = expected(model)
-    batch = collate(PAIRS)
-    state, previous = model.begin(batch), torch.full((len(PAIRS),), BEGIN)
-    for i in range(batch.target.shape[1]):
-        step = model.step(state, previous)
-        for k, pair in enumerate(PAIRS):
-            if i < len(pair.target):
-                found = step.log_probs[k].exp()
-                torch.testing.assert_close(found, wanted[k][i], rtol=0, atol=1e-10)
-        state, previous = step.state, batch.target[:, i]
-
-
 def test_without_biases_it_is_hard():
     model, hard = tiny_model("hard-prior"), tiny_model("hard")  # as they are when training begins
     bias = "head.attention.bias"
@@ -57,14 +43,6 @@ def test_without_biases_it_is_hard():
     torch.testing.assert_close(model.log_likelihood(batch), hard.log_likelihood(batch))
     biased = biased_model().log_likelihood(batch)
     assert (biased - hard.log_likelihood(batch)).abs().min() > 1e-3
-
-
-def test_tags_do_not_shift_the_letters():
-    model = biased_model()
-    plain, tagged = random_pair(4, 3), random_pair(4, 3, tags=2)
-    batch = collate([plain, tagged])
-    ahead = model.begin(batch).memory.ahead
-    assert ahead[0, 1:5].tolist() == ahead[1, 3:7].tolist() == [0, 1, 2, 3]
 
 
 def test_far_is_far():

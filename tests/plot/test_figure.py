@@ -53,7 +53,7 @@ def test_png(tmp_path: Path) -> None:
 def test_the_same_picture_is_the_same_file(tmp_path: Path) -> None:
     names = ("svg.hashsalt", "svg.fonttype", "text.parse_math")  # reading all would import pyplot
     settings = [mpl.rcParams[name] for name in names]
-    known = "matplotlib.pyplot" in sys.modules  # optuna imports it
+    known = "matplotlib.pyplot" in sys.modules
     for name in ("a", "b"):
         for suffix in ("svg", "png"):
             save_figure(tmp_path / f"{name}.{suffix}", [panel("xy", "ab")])

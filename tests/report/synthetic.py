@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from hardalign.experiments.runs import RESULT, Result, Run, write_run
 from hardalign.files import write_json
 from hardalign.report.paper import BATCH_SIZES, task_of
+from hardalign.runs import RESULT, Result, Run, write_run
 
 
 def result(

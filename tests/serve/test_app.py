@@ -13,6 +13,8 @@ from hardalign.serve.limits import Limits
 from hardalign.version import __version__
 from serve.conftest import MODELS, Gate, Serve, running
 
+pytestmark = pytest.mark.filterwarnings("ignore::hardalign.predictor.UnknownSymbolsWarning")
+
 
 def test_health(client: httpx.Client) -> None:
     assert client.get("/health").json() == {"status": "ok", "version": __version__, "waiting": 0}

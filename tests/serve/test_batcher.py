@@ -18,6 +18,7 @@ from hardalign.serve.question import Question
 from serve.conftest import MODELS, Gate
 
 T = TypeVar("T")
+TAGS = {"tagged": "\tN;V"}
 
 
 def question(*texts: str, model: str = "hard", search: Search | None = None) -> Question:
@@ -64,7 +65,12 @@ def same(one: Any, other: Any) -> bool:
 def test_answers_do_not_depend_on_batch_mates(gate: Gate) -> None:
     texts = [("ab", "dcb"), ("a",), ("bbb", "q")]
     questions = [
-        Question(name, search, [MODELS[name].example(text) for text in words], aligned)
+        Question(
+            name,
+            search,
+            [MODELS[name].example(text + TAGS.get(name, "")) for text in words],
+            aligned,
+        )
         for words in texts
         for name in MODELS
         for search in (Search(), Search(beam=3, nbest=2))

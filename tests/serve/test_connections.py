@@ -21,6 +21,8 @@ import pytest
 from hardalign.serve.connections import BACKLOG, MOST, OWN_FILES, Allowance, Once
 from serve.conftest import MODELS, Gate, Serve, running
 
+pytestmark = pytest.mark.filterwarnings("ignore::hardalign.predictor.UnknownSymbolsWarning")
+
 PATIENCE = 5
 """Seconds in which the server tells its health even on a busy machine; ``benchmarks/load.py``
 measures how long it takes on a quiet one."""

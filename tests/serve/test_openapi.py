@@ -53,7 +53,8 @@ def test_the_description_is_served(client: httpx.Client) -> None:
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("alignments", [False, True])
 def test_answers_are_as_described(client: httpx.Client, model: str, alignments: bool) -> None:
-    question = {"model": model, "words": ["ab", "q"], "nbest": 2, "alignments": alignments}
+    words = ["ab\tN", "q\tV;N"] if model == "tagged" else ["ab", "q"]
+    question = {"model": model, "words": words, "nbest": 2, "alignments": alignments}
     assert_described(question, *QUESTION)
     answers = client.post("/predict", json=question).json()
     assert ("alignment" in answers["answers"][0]["predictions"][0]) == alignments

@@ -8,7 +8,7 @@ from typing import Annotated
 import tyro
 
 from hardalign.cli.console import note, note_score_kind, note_skipped
-from hardalign.cli.options import FileOptions, Model
+from hardalign.cli.options import FileOptions, Model, Number, threads_or_cores
 from hardalign.errors import HardalignError
 from hardalign.files import write_bytes
 from hardalign.version import __version__
@@ -20,7 +20,7 @@ def errors(
     *,
     output: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None,
     tsv: bool = False,
-    threads: Annotated[int, tyro.conf.arg(metavar="N")] = 1,
+    threads: Number = None,
     files: FileOptions = FileOptions(),  # noqa: B008 - frozen
     allow_empty: bool = False,
 ) -> None:
@@ -40,7 +40,7 @@ def errors(
         file: File with sources and targets; - is standard input.
         output: Write a page for the browser, with alignments, instead of the terminal report.
         tsv: Print everything as TAB-separated rows.
-        threads: How many threads compute.
+        threads: How many batches of words to work on at a time. (default: one per core)
         files: How the file is read, if not as the model was trained.
         allow_empty: Allow empty targets.
     """
@@ -62,7 +62,7 @@ def errors(
     items = evaluation_items(examples)
     note_skipped(file, skipped, "passed over")
     unknown = UnknownSymbols(predictor.description.vocabulary.source)
-    report = find_errors(predictor, items, unknown=unknown, threads=threads)
+    report = find_errors(predictor, items, unknown=unknown, threads=threads_or_cores(threads))
     if remark := unknown.report():
         note(remark)
     note_score_kind(predictor.system.score)

@@ -8,7 +8,7 @@ import tyro
 
 from hardalign.bundled import BUNDLED, model_folder
 from hardalign.cli.options import OptionalModel
-from hardalign.systems import SYSTEMS, find_system
+from hardalign.systems import SYSTEMS, find_system, outside_systems
 
 
 def info(
@@ -22,7 +22,7 @@ def info(
         model: Folder of a trained model; without it, what there is.
     """
     if model is None:
-        for name, system in SYSTEMS.items():
+        for name, system in (SYSTEMS | outside_systems()).items():
             print(f"{name:<17}{system.paper}  {system.summary}")
         print("\nmodels that come with hardalign:")
         for name, summary in BUNDLED.items():

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 from hardalign.cli.console import console, note, note_score_kind
-from hardalign.cli.options import Model
+from hardalign.cli.options import Model, Number, threads_or_cores
 from hardalign.errors import HardalignError
 from hardalign.files import whole_file
 
@@ -34,7 +34,7 @@ def lexicon(
     mass: Share = None,
     nbest: Annotated[int | None, tyro.conf.arg(metavar="K", help_behavior_hint="")] = None,
     min_prob: Annotated[float, tyro.conf.arg(metavar="P")] = 0.0,
-    threads: Annotated[int, tyro.conf.arg(metavar="N")] = 1,
+    threads: Number = None,
     output: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None,
 ) -> None:
     """Make a pronunciation dictionary of the words of a list or a text.
@@ -64,7 +64,7 @@ def lexicon(
         mass: Write the fewest pronunciations that together have at least probability P.
         nbest: Write the K most probable pronunciations. (default: the best one)
         min_prob: Leave out pronunciations with a smaller probability, but for the best one.
-        threads: How many threads compute.
+        threads: How many batches of words to work on at a time. (default: one per core)
         output: Write to this file, whole or not at all, instead of standard output.
     """
     from hardalign.bundled import model_folder
@@ -84,7 +84,7 @@ def lexicon(
         dictionary.add_text(read_lines(words))
         cache = output and output.with_name(output.name + CACHE)
         new = dictionary.open_cache(cache, model_signature(model_folder(model)) if cache else "")
-        _compute(dictionary, new, threads)
+        _compute(dictionary, new, threads_or_cores(threads))
         written = known_words = 0
         with nullcontext() if output is None else whole_file(output) as file:
             lines = io.TextIOWrapper(file, encoding="utf-8", newline="\n") if file else sys.stdout

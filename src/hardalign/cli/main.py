@@ -26,6 +26,7 @@ COMMANDS = (
     "info",
     "lexicon",
     "errors",
+    "compare",
     "check",
     "split",
     "corpora",

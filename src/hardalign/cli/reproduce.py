@@ -15,7 +15,7 @@ from hardalign.errors import HardalignError
 
 if TYPE_CHECKING:
     from hardalign.experiments.engine import State
-    from hardalign.experiments.runs import Run
+    from hardalign.runs import Run
 
 
 def reproduce(
@@ -73,7 +73,7 @@ def reproduce(
 def _list(runs: list[Run], out: Path) -> None:
     """Print each run with the time it still needs, where that was measured."""
     from hardalign.experiments.estimate import Estimate
-    from hardalign.experiments.runs import RESULT
+    from hardalign.runs import RESULT
 
     estimate = Estimate(out)
     total, unknown = 0.0, 0
@@ -97,9 +97,9 @@ def _conclude(states: dict[Run, State], out: Path) -> int:
     Returns:
         The exit status: 0 if all runs are complete, or else 1.
     """
-    from hardalign.experiments.runs import LOG, read_failures, read_result
     from hardalign.report.cells import collect
     from hardalign.report.tables import summary_table
+    from hardalign.runs import LOG, read_failures, read_result
 
     done = [run for run, state in states.items() if state == "done"]
     if done:

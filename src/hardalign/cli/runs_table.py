@@ -12,7 +12,7 @@ from rich.table import Table
 
 from hardalign.cli.console import console, note
 from hardalign.experiments.engine import State
-from hardalign.experiments.runs import Run, epochs_of
+from hardalign.runs import Run, epochs_of
 
 _ORDER: tuple[State, ...] = ("running", "failed", "busy", "waiting", "done", "stopped")
 """What is most worth seeing comes first: a terminal may not have room for all runs."""

@@ -41,15 +41,14 @@ def serve(
         port: The port to listen on; 0 is any free one.
     """
     try:
+        from hardalign.serve.app import create_app
+        from hardalign.serve.collection import load_models
+        from hardalign.serve.limits import Limits
         from hardalign.serve.server import address_of, listen, make_server, run
     except ModuleNotFoundError as error:
         raise HardalignError(
             f"the page needs {error.name}; install it with pip install 'hardalign[serve]'"
         ) from None
-    from hardalign.serve.app import create_app
-    from hardalign.serve.collection import load_models
-    from hardalign.serve.limits import Limits
-
     limits = Limits()
     loaded = load_models((model, *others))
     listening = listen(host, port)

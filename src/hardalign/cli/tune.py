@@ -60,15 +60,10 @@ def tune(
         where: Where to run.
     """
     from hardalign.experiments.plan import check_corpus
-    from hardalign.experiments.runs import Files, Run
     from hardalign.experiments.settings import settings_of
+    from hardalign.experiments.tune import draw_trials, ranges_of, run_trials, write_plan
+    from hardalign.runs import Files, Run
 
-    try:
-        from hardalign.experiments.tune import Tuning, write_plan
-    except ModuleNotFoundError:
-        raise HardalignError(
-            "tuning needs a package; install it with pip install 'hardalign[tune]'"
-        ) from None
     for name, value in (("trials", trials), ("epochs", epochs)):
         if value < 1:
             raise HardalignError(f"--{name} must be at least 1, not {value}")
@@ -84,9 +79,9 @@ def tune(
     overrides: dict[str, Any] = {"epochs": epochs} | ({} if words is None else {"words": words})
     base = Run(corpus or "files", system, "large", seed, overrides, files)
     settings_of(base)
-    tuning = Tuning(base, out, trials=trials, method=method)
+    runs = draw_trials(base, trials, ranges_of(system))
     with watched_runs(out) as table:
-        results = tuning.run(where.open(out), table)
+        results = run_trials(runs, out, where.open(out), table, method)
     for run, score in sorted(results.values.items(), key=lambda item: -item[1]):
         tried = (f"{name}={run.overrides[name]}" for name in run.overrides if name not in overrides)
         print(f"{score:.4f}\t{' '.join(tried)}")

@@ -24,7 +24,7 @@ from hardalign.experiments.local import (
     start_process,
     stop_process,
 )
-from hardalign.experiments.runs import RUN, Run, write_failure
+from hardalign.runs import RUN, Run, write_failure
 
 RETRIES = 5
 """How many machines a run may lose before it counts as failed."""

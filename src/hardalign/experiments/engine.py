@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, Protocol
 
-from hardalign.experiments.runs import RESULT, Run, write_run
 from hardalign.files import make_folder
+from hardalign.runs import RESULT, Run, write_run
 
 Outcome = Literal["done", "failed", "busy"]
 """How a run ended; another command is at a busy one."""

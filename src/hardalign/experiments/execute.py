@@ -12,7 +12,11 @@ from hardalign.data.formats import FORMATS
 from hardalign.data.reading import read_examples
 from hardalign.decoding import Search
 from hardalign.errors import HardalignError
-from hardalign.experiments.runs import (
+from hardalign.experiments.settings import settings_of
+from hardalign.files import sha256, write_json
+from hardalign.metrics import evaluate, score_item
+from hardalign.predictor import Predictor
+from hardalign.runs import (
     FAILURE,
     MODEL,
     RESULT,
@@ -22,10 +26,6 @@ from hardalign.experiments.runs import (
     epochs_of,
     read_result,
 )
-from hardalign.experiments.settings import settings_of
-from hardalign.files import sha256, write_json
-from hardalign.metrics import evaluate, score_item
-from hardalign.predictor import Predictor
 from hardalign.training.job import Reporter
 from hardalign.version import __version__
 

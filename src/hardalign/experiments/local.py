@@ -17,7 +17,7 @@ from pathlib import Path
 
 from hardalign.errors import HardalignError
 from hardalign.experiments.engine import Outcome
-from hardalign.experiments.runs import LOG, Run, write_failure
+from hardalign.runs import LOG, Run, write_failure
 
 DONE, BUSY, FAILED = 0, 3, 4
 """Exit statuses of a run's process: complete, held by another command, or failed and recorded.

@@ -32,8 +32,8 @@ from hardalign.corpora.load import CORPORA
 from hardalign.corpora.registry import registry, unknown_corpus
 from hardalign.data.formats import FORMATS
 from hardalign.errors import HardalignError, InputError
-from hardalign.experiments.runs import Files, Run
 from hardalign.experiments.settings import check_overrides, settings_of
+from hardalign.runs import Files, Run
 from hardalign.systems import find_system
 
 _KEYS = {"corpora": str, "systems": str, "sizes": str, "seeds": int}

@@ -8,7 +8,7 @@ from typing import Any
 
 from hardalign.config import CLIPS, ModelConfig, TrainingConfig, find_size
 from hardalign.errors import HardalignError
-from hardalign.experiments.runs import Run
+from hardalign.runs import Run
 from hardalign.systems import find_system
 
 _RECIPE = ("epochs", "batch_size", "learning_rate", "clip")

@@ -1,30 +1,28 @@
-"""Hyperparameter search over the paper's search ranges, by optuna, on the engines of the grid.
+"""Hyperparameter search over the paper's search ranges, on the engines of the grid.
 
 A trial is a run like any other, in a folder of the same layout. Which settings are tried follows
-from the seed alone, so a search that was interrupted asks for the same trials once more, and finds
-most of them done.
+from the seed alone, so a search that was interrupted tries the same ones again, and finds most of
+them done.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict, dataclass, replace
+import random
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Literal
-
-import optuna
-from optuna.distributions import BaseDistribution, CategoricalDistribution
-from optuna.trial import Trial, TrialState
+from typing import Any, Literal
 
 from hardalign.experiments.engine import Engine, State, Watcher, prepare
-from hardalign.experiments.runs import Run, epochs_of
 from hardalign.files import write_bytes, write_json
+from hardalign.runs import Run, epochs_of
 from hardalign.systems import find_system
 
 Method = Literal["random", "halving"]
+Ranges = dict[str, tuple[float, ...]]
 
-RANGES: dict[str, tuple[float, ...]] = {
+RANGES: Ranges = {
     "embedding": (50, 100, 200, 300),
     "encoder": (100, 200, 400, 600),
     "encoder_layers": (1, 2, 3),
@@ -46,8 +44,8 @@ STOPPED = "stopped.json"
 class Trials:
     """How the trials of a search stand."""
 
-    states: dict[Run, State]
-    values: dict[Run, float]
+    states: dict[Run, State] = field(default_factory=dict)
+    values: dict[Run, float] = field(default_factory=dict)
     """The best development log-likelihood of each complete trial."""
 
     @property
@@ -56,132 +54,120 @@ class Trials:
         return max(self.values, key=self.values.__getitem__, default=None)
 
 
-def ranges_of(system: str) -> dict[str, tuple[float, ...]]:
+def ranges_of(system: str) -> Ranges:
     """Returns what is searched for a system."""
     draws = find_system(system).objective in ("reinforce", "particles")
     return RANGES | ({"samples": SAMPLES} if draws else {})
 
 
-class Tuning:
-    """A search as it goes: optuna's study, and the run of each of its trials."""
+def draw_trials(base: Run, count: int, ranges: Ranges) -> list[Run]:
+    """Returns different trials, drawn at random; the first ones are the same for any count.
 
-    def __init__(
-        self,
-        base: Run,
-        folder: Path,
-        *,
-        trials: int,
-        method: Method,
-        ranges: dict[str, tuple[float, ...]] | None = None,
-    ) -> None:
-        """Plan a search.
+    Args:
+        base: What all trials have in common; its seed decides what is drawn.
+        count: How many; all that there are if these are fewer.
+        ranges: The choices for each setting.
+    """
+    chance = random.Random(base.seed)
+    trials: list[Run] = []
+    while len(trials) < min(count, math.prod(map(len, ranges.values()))):
+        settings = {name: chance.choice(choices) for name, choices in ranges.items()}
+        trial = replace(base, overrides={**base.overrides, **settings})
+        if trial not in trials:
+            trials.append(trial)
+    return trials
+
+
+def run_trials(
+    runs: list[Run], folder: Path, engine: Engine, watcher: Watcher, method: Method
+) -> Trials:
+    """See a search through.
+
+    Args:
+        runs: The trials, in order.
+        folder: Where their folders are.
+        engine: Where they run.
+        watcher: Is told how they stand.
+        method: Whether to see all trials through, or only those that do well early.
+    """
+    trials, rungs = Trials(), Rungs()
+    waiting, running = list(runs), list[Run]()
+
+    def end(run: Run, state: State) -> None:
+        trials.states[run] = state
+        values = _values(folder, run)
+        rungs.falls_behind(run, values)  # it is too late to stop, but others are compared with it
+        if state == "done":
+            trials.values[run] = max(values)
+
+    try:
+        while waiting or running:
+            while waiting and engine.free():
+                run = waiting.pop(0)
+                unfinished = prepare(folder, run)
+                if (folder / run.name / STOPPED).exists():
+                    end(run, "stopped")
+                elif not unfinished:
+                    end(run, "done")
+                else:
+                    engine.start(run)
+                    running.append(run)
+                    trials.states[run] = "running"
+            watcher.update(trials.states)
+            for run, outcome in engine.ended() if running else ():
+                running.remove(run)
+                end(run, outcome)
+            for run in list(running) if method == "halving" else ():
+                values = _values(folder, run)
+                if rungs.falls_behind(run, values):
+                    engine.stop(run)
+                    running.remove(run)
+                    write_json(folder / run.name / STOPPED, {"epoch": len(values)})
+                    trials.states[run] = "stopped"
+        watcher.update(trials.states)
+    finally:
+        engine.close()
+    return trials
+
+
+class Rungs:
+    """Asynchronous successive halving: whoever reaches a rung must be among its better third."""
+
+    def __init__(self) -> None:
+        self._values: dict[int, dict[Run, float]] = {}
+
+    def falls_behind(self, run: Run, values: list[float]) -> bool:
+        """Returns whether a run fails at a rung that it had not reached when last asked about.
 
         Args:
-            base: What all trials have in common; its seed also decides what they try.
-            folder: Where the trials' folders are.
-            trials: How many different settings to try.
-            method: Whether to see all through, or only those that do well early.
-            ranges: What to try; if not given, the paper's ranges for the system.
+            run: The run.
+            values: What it has achieved after each of its epochs.
         """
-        optuna.logging.set_verbosity(optuna.logging.WARNING)
-        self._base, self._folder = base, folder
-        ranges = ranges_of(base.system) if ranges is None else ranges
-        self._space: dict[str, BaseDistribution] = {
-            name: CategoricalDistribution(choices) for name, choices in ranges.items()
-        }
-        self._left = min(trials, math.prod(map(len, ranges.values())))
-        self._study = optuna.create_study(
-            direction="maximize",
-            sampler=optuna.samplers.RandomSampler(base.seed),
-            pruner=optuna.pruners.SuccessiveHalvingPruner(FIRST_RUNG, REDUCTION)
-            if method == "halving"
-            else optuna.pruners.NopPruner(),
-        )
-        self._running: dict[Run, Trial] = {}
-        self._told: dict[Run, int] = {}  # the last epoch that the study knows of
-        self.trials = Trials({}, {})
-
-    def run(self, engine: Engine, watcher: Watcher) -> Trials:
-        """See the search through."""
-        try:
-            while self._left or self._running:
-                while self._left and engine.free():
-                    self._begin(engine)
-                watcher.update(self.trials.states)
-                if self._running:
-                    for run, outcome in engine.ended():
-                        self._end(run, outcome)
-                for run, trial in list(self._running.items()):
-                    if self._is_hopeless(run, trial):
-                        engine.stop(run)
-                        epoch = self._told[run]
-                        write_json(self._folder / run.name / STOPPED, {"epoch": epoch})
-                        self._end(run, "stopped")
-            watcher.update(self.trials.states)
-        finally:
-            engine.close()
-        return self.trials
-
-    def _begin(self, engine: Engine) -> None:
-        """Start the next trial, or see that it was run before."""
-        trial = self._study.ask(self._space)
-        run = replace(self._base, overrides={**self._base.overrides, **trial.params})
-        if run in self.trials.states:  # chance may choose the same once more
-            self._study.tell(trial, state=TrialState.FAIL)
-            return
-        self._left -= 1
-        self._running[run], self._told[run] = trial, 0
-        unfinished = prepare(self._folder, run)
-        if (self._folder / run.name / STOPPED).exists():
-            self._is_hopeless(run, trial)  # tells the study what it was told then
-            self._end(run, "stopped")
-        elif not unfinished:
-            self._end(run, "done")
-        else:
-            engine.start(run)
-            self.trials.states[run] = "running"
-
-    def _is_hopeless(self, run: Run, trial: Trial) -> bool:
-        """Tell the study of new epochs, and ask whether it would stop after one of them."""
-        hopeless = False
-        for row in epochs_of(self._folder / run.name)[self._told[run] :]:
-            trial.report(row["dev_log_likelihood"], row["epoch"])
-            hopeless = trial.should_prune() or hopeless
-            self._told[run] = row["epoch"]
-        return hopeless
-
-    def _end(self, run: Run, state: State) -> None:
-        trial = self._running.pop(run)
-        self.trials.states[run] = state
-        if state == "done":
-            self._is_hopeless(run, trial)  # it is too late to stop, but others are compared with it
-            rows = epochs_of(self._folder / run.name)
-            value = max(row["dev_log_likelihood"] for row in rows)
-            self.trials.values[run] = value
-            self._study.tell(trial, value)
-        elif state == "stopped":
-            self._study.tell(trial, state=TrialState.PRUNED)
-        else:
-            self._study.tell(trial, state=TrialState.FAIL)
+        behind, rung = False, FIRST_RUNG
+        while rung <= len(values):
+            rivals = self._values.setdefault(rung, {})
+            if run not in rivals:
+                rivals[run] = value = values[rung - 1]
+                last = max(1, len(rivals) // REDUCTION)
+                behind = behind or value < sorted(rivals.values(), reverse=True)[last - 1]
+            rung *= REDUCTION
+        return behind
 
 
 def write_plan(path: Path, run: Run, comment: str) -> None:
     """Write a plan for ``hardalign reproduce`` that has one run."""
-    tables = {
-        "": {
-            "systems": [run.system],
-            "sizes": [run.size],
-            "corpora": [run.corpus],
-            "seeds": [run.seed],
-        },
-        "\n[overrides]": run.overrides,
-    }
+    axes = {"systems": run.system, "sizes": run.size, "corpora": run.corpus, "seeds": run.seed}
+    lines = [f"# {comment}", *_lines({key: [value] for key, value in axes.items()})]
+    lines += ["", "[overrides]", *_lines(run.overrides)]
     if run.files is not None:
-        files = asdict(run.files)
-        del files["sha256"]
-        tables[f"\n[data.{run.corpus}]"] = files
-    lines = [f"# {comment}"]
-    for head, table in tables.items():
-        lines += [head] * bool(head)
-        lines += (f"{name} = {json.dumps(value)}" for name, value in table.items())
+        files = {key: value for key, value in asdict(run.files).items() if key != "sha256"}
+        lines += ["", f"[data.{run.corpus}]", *_lines(files)]
     write_bytes(path, ("\n".join(lines) + "\n").encode())
+
+
+def _lines(table: dict[str, Any]) -> list[str]:
+    return [f"{key} = {json.dumps(value)}" for key, value in table.items()]
+
+
+def _values(folder: Path, run: Run) -> list[float]:
+    return [row["dev_log_likelihood"] for row in epochs_of(folder / run.name)]

@@ -23,7 +23,7 @@ from hardalign.networks.soft import SoftHead
 from hardalign.networks.transducer import Transducer
 from hardalign.networks.unfed import Head, Likelihood, Objective, UnfedTransducer
 from hardalign.sizes import full_joint, merged_joint, pointer_decoder
-from hardalign.systems import System, find_system
+from hardalign.systems import System, find_system, imported
 
 Sizes = tuple[int, int, int, int]
 """Widths of the encoder's states, the decoder's and S's, and how many target symbols there are."""
@@ -55,7 +55,11 @@ def build_model(config: ModelConfig, vocabulary: Vocabulary) -> Transducer:
     Raises:
         HardalignError: If there is no system of that name.
     """
-    return compose(find_system(config.system), config, vocabulary)
+    system = find_system(config.system)
+    if system.builders is not None:
+        network: Transducer = imported(system.builders.network)(config, vocabulary)
+        return network
+    return compose(system, config, vocabulary)
 
 
 def compose(system: System, config: ModelConfig, vocabulary: Vocabulary) -> Transducer:
@@ -63,15 +67,25 @@ def compose(system: System, config: ModelConfig, vocabulary: Vocabulary) -> Tran
     return BUILDERS[system.feeding](system, config, vocabulary)
 
 
-def _unfed(system: System, config: ModelConfig, vocabulary: Vocabulary) -> Transducer:
+def unfed(
+    config: ModelConfig,
+    vocabulary: Vocabulary,
+    head: Callable[[Sizes], Head],
+    objective: Objective,
+) -> Transducer:
+    """Returns a system without input feeding, of some head and objective."""
     symbols = len(vocabulary.target)
     encoder = _encoder(config, len(vocabulary.source))
     decoder = Decoder(
         symbols, config.embedding, config.decoder, config.decoder_layers, config.dropout
     )
     sizes = (2 * config.encoder, config.decoder, full_joint(config), symbols)
-    head = HEADS[system.head, system.attention](sizes)
-    return UnfedTransducer(encoder, decoder, head, OBJECTIVES[system.objective](config))
+    return UnfedTransducer(encoder, decoder, head(sizes), objective)
+
+
+def _unfed(system: System, config: ModelConfig, vocabulary: Vocabulary) -> Transducer:
+    head = HEADS[system.head, system.attention]
+    return unfed(config, vocabulary, head, OBJECTIVES[system.objective](config))
 
 
 def _fed(system: System, config: ModelConfig, vocabulary: Vocabulary) -> Transducer:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from hardalign.config import TrainingConfig
-from hardalign.experiments.runs import Result, Run
 from hardalign.report.paper import (
     BATCH_SIZES,
     OTHER,
@@ -21,6 +20,7 @@ from hardalign.report.paper import (
     task_of,
 )
 from hardalign.report.significance import Floats
+from hardalign.runs import Result, Run
 
 
 @dataclass(frozen=True)

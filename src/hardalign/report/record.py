@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from hardalign.errors import InputError
-from hardalign.experiments.runs import Result, Run
 from hardalign.files import write_bytes
+from hardalign.runs import Result, Run
 
 
 def read_record(path: Path) -> list[Result]:

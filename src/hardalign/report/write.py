@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from hardalign.experiments.runs import FAILURE, RESULT, RUN, Failure, read_failures, read_results
 from hardalign.files import make_folder, write_bytes
 from hardalign.report.cells import collect
 from hardalign.report.claims import FINDINGS
@@ -18,6 +17,7 @@ from hardalign.report.significance import INTERVAL, LEVEL, SEED_TEST, TEST
 from hardalign.report.spreadsheet import pairs_csv, results_csv
 from hardalign.report.tables import average_tables, breakdown_tables, coverage_table
 from hardalign.report.verdicts import evidence_table, verdict_table
+from hardalign.runs import FAILURE, RESULT, RUN, Failure, read_failures, read_results
 from hardalign.version import __version__
 
 FOLDER = "report"

@@ -17,7 +17,10 @@ from hardalign.runtime.numbers import Floats
 from hardalign.runtime.output import Output
 from hardalign.runtime.pointer import Pointer
 from hardalign.runtime.soft import Soft
-from hardalign.systems import System, find_system
+from hardalign.systems import CHAINS, System, find_system, imported
+
+UNFED = "head.attention"
+"""The name of T, S and W in systems without input feeding."""
 
 
 def build_runtime(config: ModelConfig, tensors: Mapping[str, Floats]) -> Runtime[Any, Any]:
@@ -32,25 +35,34 @@ def build_runtime(config: ModelConfig, tensors: Mapping[str, Floats]) -> Runtime
         HardalignError: If there is no system of that name.
     """
     system = find_system(config.system)
+    if system.builders is not None:
+        runtime: Runtime[Any, Any] = imported(system.builders.runtime)(config, tensors)
+        return runtime
     if system.feeding == "pointed":
         return Pointer(tensors, (config.encoder_layers, config.decoder_layers))
     if system.feeding is not None:
         return _fed(system, config, tensors)
-    name = "head.attention"
     prior = system.attention == "prior"
-    attention = PriorAttention(tensors, name) if prior else Attention(tensors, name)
-    reader = Reader(
+    attention = PriorAttention(tensors, UNFED) if prior else Attention(tensors, UNFED)
+    reader = build_reader(config, tensors, attention)
+    if system.head == "soft":
+        return Soft(reader)
+    if system.attention in CHAINS:
+        monotone = system.attention == "monotone chain"
+        return Chained(reader, attention, Jumps(tensors, UNFED, config.decoder, monotone))
+    return Hard(reader)
+
+
+def build_reader(
+    config: ModelConfig, tensors: Mapping[str, Floats], attention: Attention
+) -> Reader:
+    """Returns the parts of a system without input feeding, with some attention."""
+    return Reader(
         Encoder(tensors, config.encoder_layers),
         Decoder(tensors, config.decoder_layers),
         attention,
-        Output(tensors, name, config.decoder),
+        Output(tensors, UNFED, config.decoder),
     )
-    if system.head == "soft":
-        return Soft(reader)
-    if system.attention in ("chain", "monotone chain"):
-        monotone = system.attention == "monotone chain"
-        return Chained(reader, attention, Jumps(tensors, name, config.decoder, monotone))
-    return Hard(reader)
 
 
 def _fed(system: System, config: ModelConfig, tensors: Mapping[str, Floats]) -> Runtime[Any, Any]:
@@ -64,4 +76,4 @@ def _fed(system: System, config: ModelConfig, tensors: Mapping[str, Floats]) -> 
     )
     if system.head == "soft":
         return SoftFed(parts)
-    return HardFed(parts, knows_symbol=system.objective == "particles")
+    return HardFed(parts, knows_symbol=system.feedback == "posterior")

@@ -25,12 +25,11 @@ def answer_words(
         alignments: Whether alignments are wanted with the answers.
     """
     answers = predictor.answers(words, search, alignments=alignments)
-    unknown = predictor.description.vocabulary.source.unknown
     return [
         WordAnswer(
             source=word.text,
             tags=word.tags,
-            unknown=list(dict.fromkeys(unknown(word.source, word.tags))),
+            unknown=list(dict.fromkeys(predictions[0].unknown)),
             predictions=[_prediction(prediction) for prediction in predictions],
         )
         for word, predictions in zip(words, answers, strict=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 from hardalign.errors import HardalignError
 from hardalign.predictor import Predictor, load
 from hardalign.serve.messages import ModelAnswer
-from hardalign.systems import SCORES, find_system
+from hardalign.systems import SCORES
 
 EXAMPLES = (
     *("psychology", "knight", "thought", "queue", "rhythm"),
@@ -80,7 +80,7 @@ def _shortest(parts: tuple[str, ...], others: list[tuple[str, ...]]) -> str:
 
 def _describe(name: str, predictor: Predictor) -> ModelAnswer:
     description = predictor.description
-    system = find_system(description.model.system)
+    system = predictor.system
     tagged = "tags" in description.format.columns
     return ModelAnswer(
         name=name,

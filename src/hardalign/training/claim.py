@@ -51,8 +51,6 @@ def claim_folder(
     """
     threads = description.training.threads
     with explained(folder, "written"):
-        if folder.exists() and not folder.is_dir():
-            raise HardalignError(f"{folder}: is a file, not a folder; choose another one")
         make_folder(folder)
         remove_fragments(folder)
         taken = {path.name for path in folder.iterdir()} - {LOCK, HOLDER}

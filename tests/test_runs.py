@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from experiments.conftest import result_of, tiny_run, write_epochs
 from hardalign.errors import HardalignError
-from hardalign.experiments.runs import (
+from hardalign.files import write_json
+from hardalign.runs import (
     FAILURE,
     MODEL,
     RESULT,
@@ -25,7 +26,6 @@ from hardalign.experiments.runs import (
     write_failure,
     write_run,
 )
-from hardalign.files import write_json
 
 OVERRIDES = st.dictionaries(
     st.sampled_from(["epochs", "batch_size", "words"]), st.integers(1, 100), max_size=3

@@ -1,0 +1,111 @@
+"""``hardalign compare``: models side by side on the same file."""
+
+from __future__ import annotations
+
+from json import dumps
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+
+from hardalign.cli.console import note, note_skipped, watched
+from hardalign.cli.options import FileOptions, Number, threads_or_cores
+from hardalign.errors import HardalignError
+from hardalign.version import __version__
+
+if TYPE_CHECKING:
+    from hardalign.jobs.compare import Contest
+
+
+def compare(
+    models_and_file: Annotated[
+        tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(name="model", metavar="MODEL… FILE")
+    ],
+    *,
+    words: Annotated[int, tyro.conf.arg(metavar="N")] = 10,
+    beam: Number = None,
+    json: bool = False,
+    threads: Number = None,
+    files: FileOptions = FileOptions(),  # noqa: B008 - frozen
+    allow_empty: bool = False,
+) -> None:
+    """Compare the accuracy of models on the same file, and say whether it is chance.
+
+    $ hardalign compare runs/hard runs/soft test.tsv
+
+    Every distinct source counts once, against the closest of its references. Each pair of models
+    is tested by approximate randomisation over the items (two-sided); p is corrected for the number
+    of pairs by Holm's method. Differences have a 95% interval from a paired bootstrap. Then come
+    the words that one model alone gets right.
+
+    Args:
+        models_and_file: Folders of two or more trained models, then the file with sources and
+            targets; - is standard input.
+        words: How many words to show of those that one model alone gets right.
+        beam: Follow so many hypotheses side by side. (default: 1, greedy)
+        json: Print one JSON object, with all these words.
+        threads: How many batches of words to work on at a time. (default: one per core)
+        files: How the file is read, if not as the first model was trained.
+        allow_empty: Allow empty targets.
+    """
+    from hardalign.data.example import evaluation_items
+    from hardalign.data.reading import Skipped, read_examples
+    from hardalign.data.vocabulary import UnknownSymbols
+    from hardalign.decoding import Search
+    from hardalign.jobs.compare import contest, model_answers
+    from hardalign.predictor import load
+
+    *models, file = models_and_file
+    if len(models) < 2:
+        raise HardalignError("name two models or more, then the file to compare them on")
+    if len(set(models)) < len(models):
+        raise HardalignError("a model is named twice; name different models")
+    search, cores = Search(beam=beam), threads_or_cores(threads)
+    skipped = Skipped()
+    predictors = [load(model) for model in models]
+    layout = predictors[0].description.format
+    reading = files.resolve(layout)
+    examples = read_examples(file, reading, "evaluation", allow_empty=allow_empty, skipped=skipped)
+    items = evaluation_items(examples)
+    note_skipped(file, skipped, "passed over")
+    answers = []
+    for model, predictor in zip(models, predictors, strict=True):
+        unknown = UnknownSymbols(predictor.description.vocabulary.source)
+        lists = predictor.answers(items, search, unknown=unknown, exact=False, threads=cores)
+        best = [predictions[0].symbols for predictions in watched(lists, f"words of {model}")]
+        answers.append(model_answers(model, items, best, layout.join_target))
+        if report := unknown.report():
+            note(f"{model}: {report}")
+    result = contest(items, answers)
+    if json:
+        print(dumps(result.to_dict(layout.join_target), ensure_ascii=False))
+        return
+    _print(result, words)
+    how = f"beam {beam}" if beam and beam > 1 else "greedy"
+    print(f"\n{file} | n={len(items)} distinct sources | {how} | hardalign {__version__}")
+
+
+def _print(result: Contest, words: int) -> None:
+    width = max(len(one.model) for one in result.answers)
+    print(f"{'':<{width}}     ACC     WER     PER     MLD  right alone")
+    for k, one in enumerate(result.answers):
+        m = one.metrics
+        figures = f"{m.acc:7.2f} {m.wer:7.2f} {m.per:7.4f} {m.mld:7.4f}"
+        print(f"{one.model:<{width}} {figures} {len(result.alone(k)):12d}")
+    every, none = result.agreed
+    print(f"\nall right: {every}   none right: {none}   of {len(result.items)}\n")
+    for duel in result.duels:
+        it = duel.comparison
+        verdict = "significant" if duel.significant else "may be chance"
+        print(
+            f"{duel.first} − {duel.second}: {it.difference:+.2f} points "
+            f"[{it.low:+.2f}, {it.high:+.2f}], p = {duel.p:.4f}, {verdict}"
+        )
+    for k, one in enumerate(result.answers):
+        alone = result.alone(k)[:words]
+        if alone:
+            print(f"\nOnly {one.model} gets right:")
+        for index in alone:
+            others = " / ".join(
+                other.predictions[index] for other in result.answers if other is not one
+            )
+            print(f"  {result.items[index].text}\t{one.predictions[index]}\tnot {others}")

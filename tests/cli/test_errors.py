@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cli.conftest import Command, assert_complains
+from jobs.fakes import random_model
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    return random_model(tmp_path / "model")
+
+
+@pytest.fixture(autouse=True)
+def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hardalign.cli.main.COMMANDS", ("errors",))
+
+
+def test_the_terminal_report(command: Command, model: Path, pairs: Path) -> None:
+    result = command("errors", model, pairs)
+    assert result.code == 0, result.err
+    assert result.out.startswith("6 items, ")
+    for title in ("Commonest confusions", "By length", "By confidence", "Least probable pairs"):
+        assert f"\n{title}" in result.out
+    assert f"model {model} (hard) | {pairs} | greedy" in result.out
+
+
+def test_a_page(command: Command, model: Path, pairs: Path, tmp_path: Path) -> None:
+    out = tmp_path / "report.html"
+    result = command("errors", model, pairs, "--output", out)
+    assert (result.code, result.out) == (0, ""), result.err
+    assert out.read_text("utf-8").startswith("<!doctype html>")
+    assert_complains(command("errors", model, pairs, "--output", out, "--tsv"), "--tsv")
+
+
+def test_rows(command: Command, model: Path, pairs: Path) -> None:
+    result = command("errors", model, pairs, "--tsv")
+    header, *lines = result.out.splitlines()
+    assert header.split("\t")[:3] == ["section", "name", "count"]
+    assert sum(line.startswith("improbable pair\t") for line in lines) == 6
+
+
+@pytest.mark.parametrize("stdin", [b"", b"ab\n", b"a\xff\tA\n"])
+def test_bad_input(stdin: bytes, command: Command, model: Path) -> None:
+    assert_complains(command("errors", model, "-", stdin=stdin), "standard input")

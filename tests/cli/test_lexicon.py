@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cli.conftest import Command, assert_complains
+from jobs.fakes import random_model
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    return random_model(tmp_path / "model")
+
+
+@pytest.fixture(autouse=True)
+def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hardalign.cli.main.COMMANDS", ("lexicon",))
+
+
+def rows(text: str, separator: str = "\t") -> list[list[str]]:
+    return [line.split(separator) for line in text.splitlines()]
+
+
+def test_a_dictionary_of_a_text(command: Command, model: Path) -> None:
+    result = command("lexicon", model, "-", "--style", "mfa", "--nbest", 2, stdin=b"cab 12\nab, c")
+    assert result.code == 0, result.err
+    found = rows(result.out)
+    assert list(dict.fromkeys(row[0] for row in found)) == ["ab", "c", "cab"]
+    best = [row[1] for row in found if row[1] == "1.0"]
+    assert len(best) >= 3
+    assert "3 words, 0 of them known, 3 computed now" in result.err
+    assert "1 number ('12')" in result.err
+
+
+def test_known_words_and_the_cache(command: Command, model: Path, tmp_path: Path) -> None:
+    known, out = tmp_path / "known.tsv", tmp_path / "out.dict"
+    known.write_text("ab\tBA\nab\tAB\n")
+    settings = ("--style", "tsv", "--known", known, "--output", out)
+    first = command("lexicon", model, "-", *settings, stdin=b"ab\nc\n")
+    assert (first.code, first.out) == (0, ""), first.err
+    assert rows(out.read_text())[:2] == [
+        ["ab", "BA", "1.000000", "lexicon"],
+        ["ab", "AB", "1.000000", "lexicon"],
+    ]
+    assert "2 words, 1 of them known, 1 computed now" in first.err
+    before = out.read_text()
+    second = command("lexicon", model, "-", *settings, stdin=b"ab\nc\n")
+    assert "0 computed now" in second.err
+    assert out.read_text() == before
+    third = command("lexicon", model, "-", *settings, stdin=b"ab\nc\nbca\n")
+    assert "1 computed now" in third.err
+    assert len(rows(out.read_text())) == 4
+
+
+@pytest.mark.parametrize("style", ["kaldi", "cmudict"])
+def test_other_styles(style: str, command: Command, model: Path) -> None:
+    result = command("lexicon", model, "-", "--style", style, stdin=b"ab c")
+    assert [row[0] for row in rows(result.out, " ")] == ["ab", "c"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stdin", "words"),
+    [
+        (["--style", "htk"], b"ab", ["'htk'", "mfa"]),
+        (["--style", "mfa"], b"", ["no word"]),
+        (["--style", "mfa"], b"12 \xd0\xba", ["no word", "'12'"]),
+        (["--style", "mfa", "--known", "/no/file"], b"ab", ["/no/file"]),
+        (["--style", "mfa", "--min-prob", "2"], b"ab", ["--min-prob"]),
+        (["--style", "mfa", "--mass", "0.5", "--nbest", "2"], b"ab", ["mass"]),
+    ],
+)
+def test_bad_input_leaves_nothing_behind(
+    arguments: list[str],
+    stdin: bytes,
+    words: list[str],
+    command: Command,
+    model: Path,
+    tmp_path: Path,
+) -> None:
+    out = tmp_path / "out.dict"
+    result = command("lexicon", model, "-", "--output", out, *arguments, stdin=stdin)
+    assert_complains(result, *words)
+    assert list(tmp_path.glob("*out.dict*")) == []
+
+
+def test_a_lexicon_in_another_phone_set(command: Command, model: Path, tmp_path: Path) -> None:
+    known = tmp_path / "known.tsv"
+    known.write_text("ab\tAxB\n")
+    arguments = ("lexicon", model, "-", "--style", "mfa", "--known", known)
+    assert_complains(command(*arguments, stdin=b"ab"), known, "'x' (line 1)")

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from hardalign.data.example import Example
+from hardalign.data.formats import FORMATS
+from hardalign.jobs.compare import Answers, Contest, contest, model_answers
+
+SPELL = FORMATS["lexicon"].join_target
+N = 60
+
+
+def item(k: int) -> Example:
+    return Example(("a",) * (k + 1), (("A",) * (k + 1), ("B",)), text="a" * (k + 1))
+
+
+ITEMS = [item(k) for k in range(N)]
+
+
+def answers(name: str, right: range) -> Answers:
+    said = [one.targets[0] if k in right else ("X",) for k, one in enumerate(ITEMS)]
+    return model_answers(name, ITEMS, said, SPELL)
+
+
+def three() -> Contest:
+    return contest(
+        ITEMS,
+        [answers("good", range(50)), answers("bad", range(40, 60)), answers("same", range(49))],
+    )
+
+
+def test_accuracy_and_who_is_right_alone() -> None:
+    result = three()
+    accuracies = [one.metrics.acc for one in result.answers]
+    assert accuracies == pytest.approx([100 * n / N for n in (50, 20, 49)])
+    assert [result.alone(k) for k in range(3)] == [[], list(range(50, 60)), []]
+    assert result.agreed == (9, 0)
+
+
+def test_any_reference_counts() -> None:
+    assert model_answers("m", ITEMS, [("B",)] * N, SPELL).correct == [True] * N
+
+
+def test_every_pair_is_tested_and_chance_is_recognised() -> None:
+    duels = {(duel.first, duel.second): duel for duel in three().duels}
+    assert list(duels) == [("good", "bad"), ("good", "same"), ("bad", "same")]
+    clear, close = duels["good", "bad"], duels["good", "same"]
+    assert clear.comparison.difference == pytest.approx(100 * 30 / N)
+    assert clear.significant
+    assert clear.comparison.low < clear.comparison.difference < clear.comparison.high
+    # One item differs: the exact sign test gives p = 1.
+    assert close.p == 1.0
+    assert not close.significant
+    assert all(duel.p >= duel.comparison.p for duel in duels.values())
+
+
+def test_models_that_say_the_same() -> None:
+    (duel,) = contest(ITEMS, [answers("a", range(5)), answers("b", range(5))]).duels
+    assert (duel.comparison.difference, duel.p) == (0.0, 1.0)
+
+
+def test_json() -> None:
+    content = json.loads(json.dumps(three().to_dict(SPELL)))
+    assert content["n"] == N
+    assert [model["model"] for model in content["models"]] == ["good", "bad", "same"]
+    assert content["alone"]["bad"][0] == {
+        "source": "a" * 51,
+        "references": [" ".join("A" * 51), "B"],
+        "predictions": ["X", " ".join("A" * 51), "X"],
+    }
+    assert content["comparisons"][0]["significant"] is True
