@@ -262,7 +262,9 @@ def _damage_tensors(path: Path, draw: random.Random) -> None:
                 other = draw.choice(sorted(tensors))
                 tensors[name], tensors[other] = tensors[other], tensors[name]
     if draw.random() < 0.1:
-        path.write_bytes(safetensors.numpy.save(tensors, {"hardalign": draw.choice(ODD_TEXTS[:20])}))
+        path.write_bytes(
+            safetensors.numpy.save(tensors, {"hardalign": draw.choice(ODD_TEXTS[:20])})
+        )
     elif isinstance(notes, dict):
         write_tensors(path, tensors, notes)
 
