@@ -35,7 +35,7 @@ import reference
 
 BATCH = 20
 PAPER = ("hard", "soft")
-BEYOND = [name for name, row in SYSTEMS.items() if row.attention != "content"]
+BEYOND = [name for name, row in SYSTEMS.items() if row.paper == "–"]
 Loss = Callable[[list[Encoded]], torch.Tensor]
 
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-import torch
+import numpy as np
 
 import hardalign
 from hardalign.bundled import model_folder
 from hardalign.cli.progress import TrainingProgress
-from hardalign.config import ModelConfig, TrainingConfig
+from hardalign.config import ModelConfig
 from hardalign.data.example import Example, Symbols
 from hardalign.files import make_folder, write_json
 from hardalign.folder import (
@@ -27,8 +27,6 @@ from hardalign.folder import (
     write_tensors,
 )
 from hardalign.metrics import evaluate
-from hardalign.training.api import TrainingData, prepare
-from hardalign.training.loop import Machine, train
 
 SAMPLE = 500
 """Test words that a test of the package evaluates again."""
@@ -36,12 +34,18 @@ SAMPLE = 500
 
 def learn(folder: Path) -> None:
     """Train by the paper's recipe; one word in seven is held out, and the split never changes."""
-    corpus = hardalign.load_corpus("cmudict")
-    origin = {"corpus": "cmudict", "seed": 0, "stress": True, "size": None}
-    data = TrainingData(corpus.train, corpus.dev, corpus.format, origin)
-    model = ModelConfig("hard", embedding=150, encoder=300, decoder=300)
-    job = prepare(data, folder, model, TrainingConfig(epochs=12, batch_size=40), resume=True)
-    train(job, Machine("cpu"), TrainingProgress())
+    hardalign.train(
+        hardalign.load_corpus("cmudict"),
+        out=folder,
+        system="hard",
+        size=ModelConfig(embedding=150, encoder=300, decoder=300),
+        epochs=12,
+        batch_size=40,
+        device="cpu",
+        threads=1,
+        resume=True,
+        reporter=TrainingProgress(),
+    )
 
 
 def pack(folder: Path, out: Path) -> None:
@@ -49,7 +53,9 @@ def pack(folder: Path, out: Path) -> None:
     make_folder(out)
     write_description(out, read_description(folder))
     tensors, notes = read_tensors(folder / WEIGHTS)
-    write_tensors(out / WEIGHTS, {name: one.half() for name, one in tensors.items()}, notes)
+    write_tensors(
+        out / WEIGHTS, {name: one.astype(np.float16) for name, one in tensors.items()}, notes
+    )
 
 
 def measure(folder: Path, out: Path) -> dict[str, object]:
@@ -85,7 +91,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--run", type=Path, default=Path("runs/en-g2p"), help="training folder")
     run = parser.parse_args().run
-    torch.set_num_threads(1)
     learn(run)
     out = model_folder("en-g2p")
     pack(run, out)

@@ -9,24 +9,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from hardalign.training.storage import WEIGHTS, Description, claim_folder, write_tensors
 
 import hardalign
-from conftest import TINY, tiny_model
+from conftest import TINY
 from hardalign.config import ModelConfig, TrainingConfig
 from hardalign.data.example import Example
 from hardalign.data.formats import FORMATS
 from hardalign.data.vocabulary import UnknownSymbols
 from hardalign.decoding import Search
 from hardalign.errors import HardalignError
-from hardalign.folder import WEIGHTS, Description, Origin, write_tensors
 from hardalign.predictor import Predictor
 from hardalign.systems import SYSTEMS
-from hardalign.training.claim import claim_folder
+from tiny import tiny_model
 
 
 def predictor(system: str = "hard", layout: str = "sigmorphon", seed: int = 0) -> Predictor:
     sizes = ModelConfig(system, embedding=3, encoder=4, decoder=5)
-    description = Description(sizes, TrainingConfig(), FORMATS[layout], TINY, Origin())
+    description = Description(sizes, TrainingConfig(), FORMATS[layout], TINY, {})
     return Predictor(tiny_model(system, seed=seed, dtype=torch.float32), description)
 
 

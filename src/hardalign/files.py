@@ -125,6 +125,8 @@ def parse_json(content: str | bytes, path: Path) -> Any:
 def make_folder(path: Path) -> None:
     """Create a folder and its parents, or say why that cannot be."""
     with explained(path, "written"):
+        if path.exists() and not path.is_dir():
+            raise HardalignError(f"{path}: is a file, not a folder; choose another one")
         path.mkdir(parents=True, exist_ok=True)
 
 

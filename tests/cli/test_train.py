@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
+import hardalign
 from cli.conftest import PAIRS, Command, assert_complains
-from hardalign.folder import CHECKPOINT, CONFIG, METRICS, VOCABULARY, WEIGHTS
+from hardalign.folder import CHECKPOINT, CONFIG, METRICS, VOCABULARY, WEIGHTS, CorpusOrigin
+from hardalign.lock import LOCK
 from hardalign.systems import SYSTEMS
 
 FILES = {WEIGHTS, CONFIG, VOCABULARY, METRICS, CHECKPOINT}
@@ -26,7 +28,7 @@ def test_trains_resumes_and_predicts(
     options = ("train", pairs, "--dev", pairs, "--system", system, "--batch-size", 2)
     once = command(*options, "--out", tmp_path / "once", "--epochs", 3)
     assert once.code == 0, once.err
-    assert {path.name for path in (tmp_path / "once").iterdir()} == FILES
+    assert {path.name for path in (tmp_path / "once").iterdir()} == FILES | {LOCK}
     rows = [json.loads(line) for line in (tmp_path / "once" / METRICS).read_text().splitlines()]
     assert [row["epoch"] for row in rows] == [1, 2, 3]
     assert all(row["dev_log_likelihood"] < 0 < row["loss"] for row in rows)
@@ -36,11 +38,8 @@ def test_trains_resumes_and_predicts(
     assert twice.code == 0, twice.err
     for name in (WEIGHTS, VOCABULARY):
         assert (tmp_path / "once" / name).read_bytes() == (tmp_path / "twice" / name).read_bytes()
-    predicted = command("predict", tmp_path / "once", pairs, "--scores")
-    assert predicted.code == 0, predicted.err
-    sources = [line.split("\t")[0] for line in PAIRS.splitlines()]
-    assert [line.split("\t")[0] for line in predicted.out.splitlines()] == sources
-    assert all(float(line.split("\t")[2]) <= 0 for line in predicted.out.splitlines())
+    one, other = (hardalign.load(tmp_path / name) for name in ("once", "twice"))
+    assert one("abc").log_prob == other("abc").log_prob < 0
 
 
 def test_corpus_needs_no_file(command: Command, tmp_path: Path) -> None:
@@ -48,8 +47,7 @@ def test_corpus_needs_no_file(command: Command, tmp_path: Path) -> None:
     result = command("train", "--corpus", "toy:copy", "--words", 60, "--epochs", 1, "--out", out)
     assert result.code == 0, result.err
     assert "weights of epoch 1 of 1" in result.err
-    evaluated = command("evaluate", out, "--json")
-    assert json.loads(evaluated.out)["n"] == 5
+    assert hardalign.load(out).description.data.corpus == CorpusOrigin("toy:copy", size=60)
 
 
 def test_untrained_model(model: Path, command: Command) -> None:
@@ -125,7 +123,7 @@ def test_allow_empty(command: Command, pairs: Path, tmp_path: Path) -> None:
 def test_taken_folder(command: Command, model: Path, pairs: Path) -> None:
     before = (model / WEIGHTS).read_bytes()
     options = ("train", pairs, "--dev", pairs, "--out", model, "--epochs", 0, "--seed", 1)
-    assert_complains(command(*options), model, "--resume", "--overwrite")
+    assert_complains(command(*options), model, "resume", "overwrite")
     assert (model / WEIGHTS).read_bytes() == before
     (model / "mine.txt").write_text("keep me")
     assert command(*options, "--overwrite").code == 0
@@ -201,12 +199,14 @@ def test_killed_and_resumed(how: signal.Signals, tmp_path: Path) -> None:
     process.send_signal(how)
     assert process.wait(60) != 0
     assert b"Traceback" not in (tmp_path / "log").read_bytes()
-    assert not list(killed.glob(".*")) or how == signal.SIGKILL
+    left = {path.name for path in killed.glob(".*")} - {LOCK}
+    assert not left or how == signal.SIGKILL
     done = len((killed / METRICS).read_text().splitlines())
     for folder in (killed, calm):
         more = [str(folder), "--resume", "--epochs", str(done + 2)]
         resumed = start([*options, *more], tmp_path / "log")
         assert resumed.wait(120) == 0, (tmp_path / "log").read_text()
+        assert {path.name for path in folder.glob(".*")} == {LOCK}
     for name in (WEIGHTS, VOCABULARY, CONFIG):
         assert (killed / name).read_bytes() == (calm / name).read_bytes()
     epochs = [json.loads(line)["epoch"] for line in (killed / METRICS).read_text().splitlines()]
@@ -229,4 +229,73 @@ def test_disk_full_leaves_the_old_checkpoint(command: Command, pairs: Path, tmp_
     assert "Traceback" not in result.err
     for name in (WEIGHTS, CHECKPOINT):
         assert (folder / name).read_bytes() == before[name]
-    assert not list(folder.glob(".*"))
+    assert {path.name for path in folder.glob(".*")} == {LOCK}
+
+
+def test_two_runs_in_one_folder(command: Command, pairs: Path, tmp_path: Path) -> None:
+    """The second is told who the first is, and changes nothing."""
+    options = ["train", str(pairs), "--dev", str(pairs), "--out", str(tmp_path / "m")]
+    first = start([*options, "--epochs", "100000"], tmp_path / "log")
+    try:
+        deadline = time.monotonic() + 120
+        while not (tmp_path / "m" / CHECKPOINT).exists() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        result = command(*options, "--overwrite", "--seed", 1)
+        assert_complains(result, f"process {first.pid} on", "train", "is at work in this folder")
+        assert first.poll() is None
+    finally:
+        first.kill()
+        first.wait()
+    assert json.loads((tmp_path / "m" / CONFIG).read_text())["training"]["seed"] == 0
+    assert command(*options, "--overwrite", "--epochs", 0).code == 0
+
+
+@pytest.mark.parametrize("content", [b"", b"\x80\x04pickle", b"PK\x03\x04"])
+def test_foreign_checkpoint(content: bytes, command: Command, model: Path, pairs: Path) -> None:
+    (model / CHECKPOINT).write_bytes(content)
+    options = ("train", pairs, "--dev", pairs, "--out", model, "--epochs", 1, "--resume")
+    assert_complains(command(*options), CHECKPOINT, "damaged")
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        (("--seed", 2**64), "seed must be"),
+        (("--threads", 0), "threads must be"),
+        (("--learning-rate", "nan"), "learning rate must be"),
+        (("--clip", 0), "clip must be"),
+        (("--devices", 0), "devices must be"),
+        (("--out", "n" * 300), "File name too long"),
+    ],
+)
+def test_impossible_options(
+    options: tuple[object, ...], word: str, command: Command, pairs: Path, tmp_path: Path
+) -> None:
+    out = ("--out", tmp_path / "m") if "--out" not in options else ()
+    assert_complains(command("train", pairs, "--dev", pairs, *out, *options), word)
+    assert not (tmp_path / "m").exists()
+
+
+def test_threads_are_recorded(command: Command, pairs: Path, tmp_path: Path) -> None:
+    options = ("train", pairs, "--dev", pairs, "--out", tmp_path / "m")
+    assert command(*options, "--epochs", 1, "--threads", 2).code == 0
+    assert json.loads((tmp_path / "m" / CONFIG).read_text())["training"]["threads"] == 2
+    again = command(*options, "--epochs", 2, "--resume")
+    assert again.code == 0
+    assert "until now" not in again.err
+    other = command(*options, "--epochs", 3, "--threads", 1, "--resume")
+    assert other.code == 0
+    assert "was trained with 2 threads until now" in other.err
+
+
+def test_training_without_torch(pairs: Path, tmp_path: Path) -> None:
+    code = (
+        "import importlib.util as util; find = util.find_spec\n"
+        "util.find_spec = lambda name, *rest: None if name == 'torch' else find(name, *rest)\n"
+        "from hardalign.cli.main import main; main()"
+    )
+    options = ["train", str(pairs), "--dev", str(pairs), "--out", str(tmp_path / "m")]
+    result = subprocess.run([sys.executable, "-c", code, *options], capture_output=True, text=True)
+    assert result.returncode == 2
+    assert result.stderr.count("\n") == 1
+    assert "pip install 'hardalign[train]'" in result.stderr

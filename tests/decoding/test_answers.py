@@ -7,7 +7,7 @@ import pytest
 import torch
 from hardalign.decoding.batches import log_likelihoods, predictions
 
-from conftest import random_pairs, tiny_model
+from conftest import random_pairs
 from decoding.conftest import lean
 from decoding.exhaustive import distribution
 from hardalign.data.encoding import Encoded
@@ -17,6 +17,7 @@ from hardalign.decoding import batches as inference
 from hardalign.decoding.answers import answers, covered
 from hardalign.networks.transducer import Transducer
 from hardalign.systems import SYSTEMS
+from tiny import tiny_model
 
 systems = pytest.mark.parametrize("system", SYSTEMS)
 exact = pytest.mark.parametrize("system", [k for k, v in SYSTEMS.items() if v.score == "exact"])

@@ -16,13 +16,14 @@ from hardalign.decoding.batches import (
     symbol_log_likelihoods,
 )
 
-from conftest import random_pair, random_pairs, tiny_model
+from conftest import random_pair, random_pairs
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import UNKNOWN
 from hardalign.decoding import batches as inference
 from hardalign.decoding import greedy
 from hardalign.networks.batch import collate
 from hardalign.systems import SYSTEMS
+from tiny import tiny_model
 
 systems = pytest.mark.parametrize("system", SYSTEMS)
 

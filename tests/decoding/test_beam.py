@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from conftest import random_pair, tiny_model, tiny_vocabulary, widened
+from conftest import random_pair, tiny_vocabulary
 from decoding.conftest import WORDS, Scripted, lean, numbers, sources
 from decoding.exhaustive import String, distribution
 from hardalign.data.encoding import Encoded
@@ -20,6 +20,7 @@ from hardalign.decoding import LENGTH_LIMIT, Hypothesis, beam_search, greedy
 from hardalign.networks.batch import Batch, collate
 from hardalign.networks.transducer import Step, Transducer
 from hardalign.systems import SYSTEMS
+from tiny import tiny_model, widened
 
 systems = pytest.mark.parametrize("system", SYSTEMS)
 XY = tiny_vocabulary(target="xy")

@@ -2,67 +2,95 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 from conftest import random_pairs, tiny_model
-from hardalign.folder import METRICS
+from hardalign.errors import HardalignError
+from hardalign.folder import CHECKPOINT, METRICS, read_tensors, write_tensors
 from hardalign.networks.batch import collate
 from hardalign.networks.transducer import Transducer
-from hardalign.training.checkpoint import Progress, load_checkpoint, save_checkpoint
+from hardalign.training.checkpoint import Progress, read_checkpoint, save_checkpoint
 
 
-def stepped(seed: int) -> tuple[Transducer, torch.optim.Adam]:
+def stepped(seed: int, system: str = "hard") -> tuple[Transducer, torch.optim.Adam]:
     """A model after one step of Adam."""
-    model = tiny_model(seed=seed, dtype=torch.float32)
+    model = tiny_model(system, seed=seed, dtype=torch.float32)
     optimizer = torch.optim.Adam(model.parameters())
     model.loss(collate(random_pairs(4))).mean().backward()
     optimizer.step()
     return model, optimizer
 
 
-def test_round_trip(tmp_path: Path) -> None:
+def saved(folder: Path) -> tuple[Transducer, torch.optim.Adam, Progress]:
     model, optimizer = stepped(0)
-    progress = Progress(1e-4, epoch=2, best_log_likelihood=-1.5, history=[{"epoch": 1}])
-    save_checkpoint(tmp_path, model, optimizer, progress)
+    history = [{"epoch": 1}, {"epoch": 2}]
+    progress = Progress(1e-4, epoch=2, best_log_likelihood=-1.5, history=history)
+    save_checkpoint(folder, model, optimizer, progress)
+    return model, optimizer, progress
+
+
+def test_round_trip(tmp_path: Path) -> None:
+    model, optimizer, progress = saved(tmp_path)
     other, fresh = stepped(1)
-    assert load_checkpoint(tmp_path, other, fresh) == progress
+    checkpoint = read_checkpoint(tmp_path)
+    assert checkpoint is not None
+    assert checkpoint.progress == progress
+    checkpoint.restore(other, fresh)
     for name, tensor in model.state_dict().items():
         assert torch.equal(tensor, other.state_dict()[name])
     old, new = (adam.state_dict()["state"] for adam in (optimizer, fresh))
     assert old.keys() == new.keys()
     for index, moments in old.items():
         assert all(torch.equal(moments[name], new[index][name]) for name in moments)
-    assert [json.loads(row) for row in (tmp_path / METRICS).read_text().splitlines()] == [
-        {"epoch": 1}
-    ]
+    rows = [json.loads(row) for row in (tmp_path / METRICS).read_text().splitlines()]
+    assert rows == progress.history
 
 
 def test_no_checkpoint_yet(tmp_path: Path) -> None:
-    assert load_checkpoint(tmp_path, *stepped(0)) is None
-
-
-def test_the_rate_is_halved_unless_the_log_likelihood_improves() -> None:
-    progress = Progress(1.0)
-    rates = []
-    for value in (-3.0, -2.0, -2.0, -2.5, -1.0):
-        progress.record_log_likelihood(value)
-        rates.append(progress.learning_rate)
-    assert rates == [1.0, 1.0, 0.5, 0.25, 0.25]
+    assert read_checkpoint(tmp_path) is None
 
 
 @pytest.mark.parametrize(
-    ("figures", "best"),
+    "change",
     [
-        ([(50.0, 1.0), (60.0, 2.0), (55.0, 0.1)], 2),
-        ([(60.0, 1.0), (60.0, 0.9), (60.0, 0.9)], 2),
-        ([(0.0, 9.0), (0.0, 9.0)], 1),
+        {"epoch": 1.5},
+        {"epoch": 7},
+        {"history": "all"},
+        {"learning_rate": None},
+        {"learning_rate": "small"},
+        {"colour": "red"},
     ],
 )
-def test_the_best_epoch(figures: list[tuple[float, float]], best: int) -> None:
-    progress = Progress(1.0)
-    for acc, mld in figures:
-        progress.epoch += 1
-        progress.record_accuracy(acc, mld)
-    assert progress.best_epoch == best
+def test_progress_of_something_else(change: dict[str, Any], tmp_path: Path) -> None:
+    saved(tmp_path)
+    tensors, notes = read_tensors(tmp_path / CHECKPOINT)
+    write_tensors(tmp_path / CHECKPOINT, tensors, {**notes, **change})
+    with pytest.raises(HardalignError, match="is not the checkpoint of this run"):
+        read_checkpoint(tmp_path)
+
+
+@pytest.mark.parametrize("system", ["hard-hmm", "soft-feed", "monotonic"])
+def test_weights_of_another_model(system: str, tmp_path: Path) -> None:
+    saved(tmp_path)
+    checkpoint = read_checkpoint(tmp_path)
+    assert checkpoint is not None
+    model, optimizer = stepped(0, system)
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    with pytest.raises(HardalignError, match="is not the checkpoint of this run"):
+        checkpoint.restore(model, optimizer)
+    assert all(torch.equal(before[name], now) for name, now in model.state_dict().items())
+
+
+@pytest.mark.parametrize("name", ["optimizer.0.momentum", "optimizer.x.step", "strange"])
+def test_tensors_of_another_program(name: str, tmp_path: Path) -> None:
+    saved(tmp_path)
+    tensors, notes = read_tensors(tmp_path / CHECKPOINT)
+    write_tensors(tmp_path / CHECKPOINT, {**tensors, name: np.zeros(3)}, notes)
+    checkpoint = read_checkpoint(tmp_path)
+    assert checkpoint is not None
+    with pytest.raises(HardalignError, match="is not the checkpoint of this run"):
+        checkpoint.restore(*stepped(0))

@@ -11,20 +11,26 @@ from hardalign.corpora.load import load_corpus
 from hardalign.data.example import Example
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.errors import HardalignError
-from hardalign.folder import Description, Origin
+from hardalign.folder import WEIGHTS, Description, Origin, read_tensors
+from hardalign.training import loop
 from hardalign.training.claim import claim_folder
 from hardalign.training.job import Development, Job, Silent
-from hardalign.training.loop import train
+from hardalign.training.loop import Scores, train
 from hardalign.training.machine import Machine
 
 TOY = load_corpus("toy:copy", size=80)
 SMALL = ModelConfig(embedding=8, encoder=8, decoder=8, dropout=0.0)
 
 
-def job(folder: Path, sizes: ModelConfig = SMALL, **training: Any) -> Job:
+def job(folder: Path, sizes: ModelConfig = SMALL, resume: bool = False, **training: Any) -> Job:
     settings = TrainingConfig(**{"epochs": 2, "batch_size": 7, **training})
     description = Description(sizes, settings, TOY.format, Vocabulary.of(TOY.train), Origin())
-    return Job.of(folder, claim_folder(folder, description), TOY.train, TOY.dev)
+    return Job.of(folder, claim_folder(folder, description, resume=resume), TOY.train, TOY.dev)
+
+
+def again(folder: Path, **options: Any) -> None:
+    """Resume what is in the folder."""
+    train(job(folder, resume=True, **options), Machine("cpu"), Silent())
 
 
 def run(folder: Path, devices: int = 1, **options: Any) -> list[dict[str, Any]]:
@@ -53,6 +59,53 @@ def test_training_ends_when_the_rate_is_small(tmp_path: Path) -> None:
     rates = [row["learning_rate"] for row in history]
     assert rates[-1] / 2 < 1.0 <= rates[-1]
     assert len(history) < 50
+
+
+def test_the_rate_is_halved_unless_the_log_likelihood_improves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = iter((-3.0, -2.0, -2.0, -2.5, -1.0, -1.0))
+    scores = (Scores(value, 0.0, 0.0) for value in values)
+    monkeypatch.setattr(loop, "development_scores", lambda *_: next(scores))
+    rates = [row["learning_rate"] for row in run(tmp_path, epochs=6, learning_rate=1.0)]
+    assert rates == [1.0, 1.0, 1.0, 0.5, 0.25, 0.25]
+
+
+@pytest.mark.parametrize(
+    ("figures", "best"),
+    [
+        ([(50.0, 1.0), (60.0, 2.0), (55.0, 0.1)], [1, 2]),
+        ([(60.0, 1.0), (60.0, 0.9), (60.0, 0.9)], [1, 2]),
+        ([(0.0, 9.0), (0.0, 9.0)], [1]),
+    ],
+)
+def test_the_best_epoch_is_kept(
+    figures: list[tuple[float, float]],
+    best: list[int],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scores = (Scores(-1.0, *figure) for figure in figures)
+    monkeypatch.setattr(loop, "development_scores", lambda *_: next(scores))
+    history = run(tmp_path, epochs=len(figures))
+    assert [row["epoch"] for row in history if row["best"]] == best
+    assert read_tensors(tmp_path / WEIGHTS)[1] == {"epoch": best[-1]}
+
+
+def test_weights_that_are_gone_come_back_or_are_missed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    figures = iter([50.0, 60.0, 55.0])
+    monkeypatch.setattr(loop, "development_scores", lambda *_: Scores(-1.0, next(figures), 0.0))
+    run(tmp_path, epochs=2)
+    before = (tmp_path / WEIGHTS).read_bytes()
+    (tmp_path / WEIGHTS).unlink()
+    again(tmp_path, epochs=2)
+    assert (tmp_path / WEIGHTS).read_bytes() == before
+    again(tmp_path, epochs=3)
+    (tmp_path / WEIGHTS).unlink()
+    with pytest.raises(HardalignError, match="weights of the best epoch, 2, are gone"):
+        again(tmp_path, epochs=3)
 
 
 def test_two_processes_do_what_one_does(tmp_path: Path) -> None:
