@@ -114,9 +114,7 @@ class Scripted(Told):
 class Table(Told):
     """Probabilities of the actions after each node, and the node that each leads to."""
 
-    def __init__(
-        self, table: Sequence[Mapping[int, tuple[float, int]]], silent: int = -1
-    ) -> None:
+    def __init__(self, table: Sequence[Mapping[int, tuple[float, int]]], silent: int = -1) -> None:
         super().__init__()
         self.silent = silent
         self.symbols = 4 + (silent >= 0)
