@@ -286,7 +286,7 @@ class Predictor:
             )
         unknown = UnknownSymbols(vocabulary.source)
         unknown.note(pair)
-        _warn(unknown)
+        _warn(unknown, stacklevel=4)
         return pair
 
     def _encoded(self, pairs: Iterable[Example]) -> Iterator[Encoded]:
@@ -335,6 +335,7 @@ def load(model: str | Path) -> Predictor:
     return Predictor(runtime, description, sum(learned))
 
 
-def _warn(unknown: UnknownSymbols) -> None:
+def _warn(unknown: UnknownSymbols, stacklevel: int = 3) -> None:
+    """Warns where a user called; that is ``stacklevel`` calls away, this one included."""
     if report := unknown.report():
-        warnings.warn(report, UnknownSymbolsWarning, stacklevel=3)
+        warnings.warn(report, UnknownSymbolsWarning, stacklevel=stacklevel)
