@@ -3,8 +3,8 @@
     python benchmarks/search.py MODEL FILE [--beam N] [--alone N]
 
 Words per second of processor time (set OPENBLAS_NUM_THREADS=1) of greedy search, of beam search in
-batches and of the same beam search word by word; accuracy of both searches; and a reliability table:
-the probability of the best answer against the share of such answers that are right.
+batches and of the same beam search word by word; accuracy of both searches; and a reliability
+table: the probability of the best answer against the share of such answers that are right.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from docs.pages import ROOT
-from hardalign.systems import SYSTEMS
+from hardalign.systems import DEFAULT_SYSTEM, SYSTEMS
 
 PAGE = ROOT / "docs/guide/which-system.md"
 
@@ -15,3 +15,7 @@ def test_every_system_has_its_row() -> None:
     for name, system in SYSTEMS.items():
         assert table[name] == [system.advice or "–", system.score, system.alignment], name
     assert set(table) - {"system", "---"} == set(SYSTEMS)
+
+
+def test_the_short_answer_is_the_default() -> None:
+    assert f"Short answer: `{DEFAULT_SYSTEM}`, the default." in PAGE.read_text("utf-8")
