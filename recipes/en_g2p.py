@@ -18,15 +18,11 @@ from hardalign.bundled import model_folder
 from hardalign.cli.progress import TrainingProgress
 from hardalign.config import ModelConfig
 from hardalign.data.example import Example, Symbols
+from hardalign.decoding import Search
 from hardalign.files import make_folder, write_json
-from hardalign.folder import (
-    WEIGHTS,
-    read_description,
-    read_tensors,
-    write_description,
-    write_tensors,
-)
+from hardalign.folder import WEIGHTS, read_description, write_description
 from hardalign.metrics import evaluate
+from hardalign.tensors import read_tensors, write_tensors
 
 SAMPLE = 500
 """Test words that a test of the package evaluates again."""
@@ -53,16 +49,18 @@ def pack(folder: Path, out: Path) -> None:
     make_folder(out)
     write_description(out, read_description(folder))
     tensors, notes = read_tensors(folder / WEIGHTS)
-    write_tensors(
-        out / WEIGHTS, {name: one.astype(np.float16) for name, one in tensors.items()}, notes
-    )
+    halves = {name: tensor.astype(np.float16) for name, tensor in tensors.items()}
+    write_tensors(out / WEIGHTS, halves, notes)
+
+
+def predictions(folder: Path, test: list[Example]) -> list[Symbols]:
+    return [best.symbols for (best,) in hardalign.load(folder).answers(test, Search())]
 
 
 def measure(folder: Path, out: Path) -> dict[str, object]:
     """Test figures of the packed model, and on how many words it differs from the original."""
     test = hardalign.load_corpus("cmudict").test
-    found = [one.symbols for one in hardalign.load(out).predict(test)]
-    original = [one.symbols for one in hardalign.load(folder).predict(test)]
+    found, original = predictions(out, test), predictions(folder, test)
     changed = sum(one != other for one, other in zip(found, original, strict=True))
     return {
         "words": len(test),
