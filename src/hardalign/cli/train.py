@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -83,16 +84,21 @@ def train(
         devices: How many of them.
         precision: Of the arithmetic.
         threads: Processor threads of each process; the last digits of the weights depend on it.
-            (default: 1, or as many as the run had before)
+            (default: 2 if there are as many, or what the run had before)
         members: Train so many models, with this seed and the next ones, into one folder: an
             ensemble, which is used as any other model and is right more often.
-        processes: How many members to train at a time. (default: as many as there are cores)
+        processes: How many members to train at a time. (default: as many as there are cores, with a
+            thread each)
         start: Begin with the weights of a model of the same system and size; symbols that are new
             in the data are added to its vocabulary.
         resume: Go on with the run in DIR after its last complete epoch.
         overwrite: Replace the model in DIR.
     """
     find_system(system)  # a misspelled name should not wait for torch
+    if not {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"} & os.environ.keys():
+        # Before torch is there: its threads spin while they wait for each other, and beside a busy
+        # process that takes nearly all of their time. A short spin costs little elsewhere.
+        os.environ["GOMP_SPINCOUNT"] = "1000"
     from hardalign.cli.progress import TrainingProgress
     from hardalign.training.api import train as run
 
@@ -110,6 +116,8 @@ def train(
     elif train is not None or dev is not None:
         raise HardalignError("give either files or --corpus, not both")
     reporter = TrainingProgress()
+    if members > 1:
+        threads = threads or 1
     if processes is None:
         processes = max(1, min(members, cores() // (threads or 1))) if devices == 1 else 1
     predictor = run(

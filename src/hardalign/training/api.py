@@ -76,7 +76,8 @@ def train(
         device: ``"auto"``, ``"cpu"``, ``"cuda"`` or ``"mps"``.
         devices: How many of them, with a process for each.
         precision: ``"32-true"`` or ``"64-true"``; on a GPU also ``"bf16-mixed"`` or ``"16-mixed"``.
-        threads: Processor threads of each process. None is 1, or what a resumed run had before.
+        threads: Processor threads of each process. None is what a resumed run had before; else 1,
+            or 2 where the environment keeps waiting threads from spinning (GOMP_SPINCOUNT).
         members: How many models to train, with this seed and the next ones; several are an
             ensemble, which answers as one model.
         processes: How many members to train at a time. With more than one, a script must be
