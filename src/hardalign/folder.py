@@ -63,7 +63,7 @@ CHECKSUMS = "sha256"
 """The key of config.json under which checksums are; whoever edits the folder may remove it."""
 MOST_MEMBERS = 1000
 _KEYS = {"format_version", "hardalign", "model", "training", "format", "data", CHECKSUMS}
-_OPTIONAL_KEYS = {"temperature", "members", "start"}
+_OPTIONAL_KEYS = {"temperature", "members", "start", "schedule"}
 _LIMIT = 1 << 24  # bytes of config.json and of vocabulary.json
 
 
@@ -83,6 +83,8 @@ class Description:
     """How many models the folder holds; several are an ensemble."""
     start: str | None = None
     """The model whose weights training began with, if it was one."""
+    schedule: tuple[float, ...] | None = None
+    """The learning rates of the epochs, if another run has found them: see ``training.refit``."""
 
     def __post_init__(self) -> None:
         if type(self.temperature) not in (int, float) or not 0 < self.temperature < math.inf:
@@ -95,6 +97,8 @@ class Description:
             )
         if self.start is not None and type(self.start) is not str:
             raise HardalignError(f"strange start {self.start!r:.100}")
+        if not all(type(rate) is float and rate > 0 for rate in self.schedule or ()):
+            raise HardalignError(f"strange schedule {self.schedule!r:.100}")
 
 
 def write_description(folder: Path, description: Description) -> None:
@@ -120,6 +124,8 @@ def description_files(description: Description) -> dict[str, bytes]:
         config["members"] = description.members
     if description.start is not None:
         config["start"] = description.start
+    if description.schedule is not None:
+        config["schedule"] = description.schedule
     checksums = {CONFIG: _checksum(config), VOCABULARY: sha256(vocabulary)}
     return {VOCABULARY: vocabulary, CONFIG: json_bytes({**config, CHECKSUMS: checksums})}
 
@@ -162,7 +168,11 @@ def read_description(folder: Path) -> Description:
             Format.from_dict(config.get("format")),
             vocabulary,
             Origin.from_dict(config.get("data", {})),
-            **{name: config[name] for name in config.keys() & _OPTIONAL_KEYS},
+            **{
+                name: tuple(value) if isinstance(value, list) else value
+                for name, value in config.items()
+                if name in _OPTIONAL_KEYS
+            },
         )
     except HardalignError as error:
         raise HardalignError(f"{path}: {error}") from error

@@ -11,7 +11,7 @@ import pytest
 
 import hardalign
 from hardalign.config import ModelConfig
-from hardalign.folder import load_folder
+from hardalign.folder import load_folder, read_tensors
 from hardalign.training.job import Silent
 
 SIZES = ModelConfig(embedding=4, encoder=6, decoder=5)
@@ -196,6 +196,52 @@ def test_every_symbol_keeps_its_own_row(tmp_path, system):
         assert (old[name][k] == new[name][i]).all()
     if system == "monotonic":
         assert (old[name][-1] == new[name][-1]).all()
+
+
+def read_rows(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_a_refitted_model_learns_all_by_the_schedule_of_the_first(tmp_path):
+    dev = [("cact", "K AE K T"), ("octo", "AA K T OW")]
+    folder = tmp_path / "m"
+    predictor = train(dev=dev, out=folder, epochs=4, refit=True)
+    first = hardalign.load(folder / "held-out").description
+    rows = read_rows(folder / "held-out" / "metrics.jsonl")
+    best = max(row["epoch"] for row in rows if row["best"])
+    again = read_rows(folder / "metrics.jsonl")
+    rates = [row["learning_rate"] for row in rows[:best]]
+    assert [row["learning_rate"] for row in again] == rates
+    assert predictor.description.schedule == tuple(rates)
+    assert "OW" in predictor.description.vocabulary.target.letters
+    assert "OW" not in first.vocabulary.target.letters
+    assert predictor.description.temperature == first.temperature
+    # It is what plain training has at that epoch, with all data and a rate that is never halved.
+    assert len(set(rates)) == 1
+    train(ROWS + dev, dev, out=tmp_path / "other", epochs=best)
+    others, _ = read_tensors(tmp_path / "other" / "checkpoint.safetensors")
+    for name, tensor in load_folder(folder)[0].items():
+        assert (tensor == others[f"model.{name}"]).all()
+
+
+def test_a_refitted_run_goes_on_where_it_was_interrupted(tmp_path):
+    class Interrupted(Epochs):
+        def begin(self, progress, job):
+            super().begin(progress, job)
+            if job.folder.name == "m":
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(out=tmp_path / "m", refit=True, reporter=Interrupted())
+    epochs = Epochs()
+    train(out=tmp_path / "m", refit=True, resume=True, reporter=epochs)
+    assert epochs.rows == [1]  # of the second run alone
+    train(out=tmp_path / "whole", refit=True)
+    assert log_prob(tmp_path / "m") == log_prob(tmp_path / "whole")
+    with pytest.raises(hardalign.HardalignError, match="is not empty"):
+        train(out=tmp_path / "m", refit=True)
+    with pytest.raises(hardalign.HardalignError, match="leave out one of the two"):
+        train(out=tmp_path / "n", refit=True, members=2)
 
 
 def test_a_width_that_depends_on_the_symbols_cannot_grow(tmp_path):

@@ -47,6 +47,7 @@ def train(
     start: Annotated[
         str | None, tyro.conf.arg(name="from", metavar="MODEL", help_behavior_hint="")
     ] = None,
+    refit: bool = False,
     resume: bool = False,
     overwrite: bool = False,
 ) -> None:
@@ -91,6 +92,8 @@ def train(
             thread each)
         start: Begin with the weights of a model of the same system and size; symbols that are new
             in the data are added to its vocabulary.
+        refit: Train again, on training and development data together, for the epochs and by the
+            learning rates that the first run found; its folder is DIR/held-out.
         resume: Go on with the run in DIR after its last complete epoch.
         overwrite: Replace the model in DIR.
     """
@@ -142,6 +145,7 @@ def train(
         members=members,
         processes=processes,
         start=start,
+        refit=refit,
         resume=resume,
         overwrite=overwrite,
         reporter=reporter,

@@ -17,6 +17,7 @@ from hardalign.training.data import Data, read_data
 from hardalign.training.job import Reporter, Silent
 from hardalign.training.machine import Machine
 from hardalign.training.members import train_members
+from hardalign.training.refit import train_again
 from hardalign.training.run import Run, train_folder
 from hardalign.training.warmstart import Start
 
@@ -43,6 +44,7 @@ def train(
     members: int = 1,
     processes: int = 1,
     start: str | Path | None = None,
+    refit: bool = False,
     resume: bool = False,
     overwrite: bool = False,
     reporter: Reporter | None = None,
@@ -84,6 +86,8 @@ def train(
             importable: its work below ``if __name__ == "__main__"``.
         start: A model of the same system and size, with whose weights to begin. Its vocabulary is
             extended by what is new in the training data.
+        refit: Train again, on training and development data together: for as many epochs, by the
+            same learning rates, and with the temperature that the first run has found.
         resume: Go on with the run in the folder after its last complete epoch.
         overwrite: Replace the model in the folder.
         reporter: Is told how training goes; nobody is, by default.
@@ -105,6 +109,8 @@ def train(
         seed=seed,
         threads=threads,
     )
+    if refit and members > 1:
+        raise HardalignError("members of an ensemble are not refitted; leave out one of the two")
     if processes < 1:
         raise HardalignError(f"processes must be at least 1, not {processes}")
     if processes > 1 and devices > 1:
@@ -128,6 +134,8 @@ def train(
     run = Run(description, data.train, data.dev, machine, beginning, resume, overwrite)
     if members > 1:
         train_members(Path(out), run, processes, reporter)
+    elif refit:
+        train_again(Path(out), run, reporter)
     else:
         train_folder(Path(out), run, reporter)
     return load(out)

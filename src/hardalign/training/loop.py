@@ -43,7 +43,7 @@ def train(job: Job, machine: Machine, reporter: Reporter) -> Progress:
 
 def _train(process: Process, job: Job, reporter: Reporter) -> Progress:
     """Train in one of the run's processes; the first alone writes and reports."""
-    config, folder = job.description.training, job.folder
+    config, folder, schedule = job.description.training, job.folder, job.description.schedule
     torch.manual_seed(config.seed)
     model = build_model(job.description.model, job.description.vocabulary)
     checkpoint = read_checkpoint(folder)
@@ -70,6 +70,8 @@ def _train(process: Process, job: Job, reporter: Reporter) -> Progress:
     try:
         while progress.epoch < config.epochs and progress.learning_rate >= config.min_learning_rate:
             started = time.perf_counter()
+            if schedule is not None:
+                progress.learning_rate = schedule[progress.epoch]
 
             # Step: order and dropout of an epoch follow from the seed and the epoch's number.
             draw = random.Random(f"{config.seed} {progress.epoch}")
@@ -92,11 +94,13 @@ def _train(process: Process, job: Job, reporter: Reporter) -> Progress:
                 best = progress.best_log_likelihood
                 if best is None or scores.log_likelihood > best:
                     progress.best_log_likelihood = scores.log_likelihood
-                else:
+                elif schedule is None:
                     progress.learning_rate /= 2
 
-                # Keep the best: most words right, then the smallest distance.
+                # Keep the best: most words right, then the smallest distance. By a schedule, the
+                # last: its development set has been learned too.
                 better = (scores.acc, -scores.mld) > (progress.best_acc, -progress.best_mld)
+                better = better or schedule is not None
                 if better:
                     progress.best_epoch = progress.epoch
                     progress.best_acc, progress.best_mld = scores.acc, scores.mld

@@ -69,14 +69,15 @@ def _train_beside(tasks: Sequence[Task], processes: int, reporter: Reporter) -> 
             while waiting and len(running) < processes:
                 folder, run = waiting.pop(0)
                 ours, theirs = context.Pipe(duplex=False)
-                process = context.Process(target=_work, args=(folder, run, theirs), daemon=True)
-                process.start()
+                worker = context.Process(target=_work, args=(folder, run, theirs), daemon=True)
+                worker.start()
                 theirs.close()
-                running[ours] = folder, process
-            for connection in wait(list(running)):
+                running[ours] = folder, worker
+            ready = wait(list(running))
+            for connection in [one for one in running if one in ready]:
                 folder, process = running[connection]
                 try:
-                    failed, text = connection.recv()  # type: ignore[union-attr]
+                    failed, text = connection.recv()
                 except EOFError:
                     del running[connection]
                     process.join()

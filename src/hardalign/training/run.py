@@ -33,7 +33,7 @@ class Run:
 
 
 def train_folder(folder: Path, run: Run, reporter: Reporter) -> None:
-    """Trains one model, and leaves it calibrated.
+    """Trains one model, and leaves it calibrated, unless it has learned its development set too.
 
     Raises:
         HardalignError: If the folder cannot be used, or training diverges.
@@ -53,7 +53,7 @@ def train_folder(folder: Path, run: Run, reporter: Reporter) -> None:
                 "training: they count as wrong, and not in the development log-likelihood"
             )
         progress = train(job, run.machine, reporter)
-        if progress.epoch:
+        if progress.epoch and description.schedule is None:
             calibrate(folder, job.development.pairs)
 
 
