@@ -18,7 +18,9 @@ def test_prints_metrics_and_signature(command: Command, model: Path, pairs: Path
 
 def test_json_agrees_with_the_table(command: Command, model: Path, pairs: Path) -> None:
     figures = json.loads(command("evaluate", model, pairs, "--json").out)
-    assert {"n", "acc", "wer", "per", "per_corpus", "mfs", "mld", "signature"} == set(figures)
+    assert {"n", "acc", "wer", "per", "per_corpus", "mfs", "mld", "ece", "signature"} == set(
+        figures
+    )
     assert figures["acc"] + figures["wer"] == 100
     table = command("evaluate", model, pairs).out
     assert f"{figures['mld']:.4f}" in table
