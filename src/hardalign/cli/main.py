@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import io
 import os
@@ -9,6 +10,7 @@ import signal
 import sys
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -42,20 +44,29 @@ ONE_THREAD = ("OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "BLIS_NUM_THREAD
 """What keeps NumPy's matrix products on one thread: words are spread over threads, not matrices."""
 
 
+class _Closed(io.TextIOBase):
+    """A standard output that was closed before the start."""
+
+    def write(self, _text: str) -> int:
+        raise OSError(errno.EBADF, "standard output is closed")
+
+
 def main() -> None:
     """Runs a command; exits with 2 and one line of explanation where the input is at fault."""
     for name in ONE_THREAD:  # before anything imports NumPy
         os.environ.setdefault(name, "1")
     signal.signal(signal.SIGTERM, _terminated)
     warnings.showwarning = _note_warning
+    # Who closes a stream must not get messages into the data, nor success without any.
+    sys.stdout = sys.stdout or _Closed()
+    sys.stderr = sys.stderr or Path(os.devnull).open("w")  # noqa: SIM115
     # The locale must not decide whether a script can be printed.
     for stream, errors in ((sys.stdout, "surrogateescape"), (sys.stderr, "backslashreplace")):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors=errors, newline="\n")
     try:
         _dispatch(sys.argv[1:])
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        sys.stdout.flush()
     except HardalignError as error:
         _fail(str(error), 2)
     except KeyboardInterrupt:
