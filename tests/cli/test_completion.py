@@ -16,7 +16,7 @@ from hardalign.systems import SYSTEMS
 def test_a_script_knows_commands_flags_and_values(shell: str, command: Command) -> None:
     result = command("completion", shell)
     assert (result.code, result.err) == (0, "")
-    for name in (*COMMANDS, "alignments", "unsupervised", *FORMATS, *SYSTEMS):
+    for name in (*COMMANDS, "--alignments", "--unsupervised", *FORMATS, *SYSTEMS):
         assert re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", result.out), name
 
 

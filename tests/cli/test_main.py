@@ -44,7 +44,8 @@ def test_version(command: Command) -> None:
 
 def test_wrong_usage(command: Command, pairs: Path) -> None:
     assert_complains(command("trian"), "'trian'", "train")
-    assert_complains(command("train", pairs, "--no-such-flag"), "--no-such-flag", "train --help")
+    wrong = command("train", pairs, "--out", "x", "--no-such-flag")
+    assert_complains(wrong, "--no-such-flag", "train --help")
     assert_complains(command("predict"), "MODEL")
     assert_complains(command("predict", "en-g2p", "--nbest", "x"), "--nbest: 'x' is no INT")
     wrong = command("score", "en-g2p", "--format", "nope")
