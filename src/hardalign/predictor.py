@@ -7,6 +7,7 @@ import warnings
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import repeat
 from pathlib import Path
 from typing import Any, overload
 
@@ -151,26 +152,29 @@ class Predictor:
         exact: bool,
         threads: int,
     ) -> Iterator[list[Prediction]]:
-        waiting: deque[Example] = deque()  # read, but not answered yet
+        waiting: deque[tuple[int, Example]] = deque()  # read, with the blank lines before each
+        blank = 0
 
         def sources() -> Iterator[Encoded]:
+            nonlocal blank
             for example in examples:
-                waiting.append(example)
+                if not example.source:
+                    blank += 1
+                    continue
+                waiting.append((blank, example))
+                blank = 0
                 if unknown is not None:
                     unknown.note(example)
-                if example.source:
-                    yield from encode_sources([example], self.description.vocabulary)
+                yield from encode_sources([example], self.description.vocabulary)
 
         strings = answer(
             self._runtime, sources(), search, exact=exact, alignments=alignments, threads=threads
         )
         for own in strings:
-            while not waiting[0].source:
-                waiting.popleft()
-                yield [NOTHING]
-            example = waiting.popleft()
+            blank_before, example = waiting.popleft()
+            yield from repeat([NOTHING], blank_before)
             yield [self._prediction(example, one) for one in own]
-        yield from ([NOTHING] for _ in waiting)
+        yield from repeat([NOTHING], blank)
 
     def score(self, pairs: Iterable[Example], *, threads: int = 1) -> Iterator[list[float]]:
         """Scores a stream of pairs in constant memory, in its own order.

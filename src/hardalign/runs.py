@@ -16,11 +16,12 @@ from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
+from hardalign.bundled import MODEL, RUN
 from hardalign.errors import HardalignError
 from hardalign.files import read_json, sha256, write_json
 from hardalign.folder import METRICS
 
-RUN, MODEL, LOG = "run.json", "model", "log.txt"
+LOG = "log.txt"
 RESULT, FAILURE = "result.json", "failure.json"
 
 T = TypeVar("T", "Files", "Run", "Result", "Failure")
@@ -180,11 +181,6 @@ def epochs_of(folder: Path) -> list[dict[str, Any]]:
     except FileNotFoundError:
         return []
     return [json.loads(line) for line in lines]
-
-
-def run_model(folder: Path) -> Path | None:
-    """Returns the model folder of a run's folder, or None if the folder is not one of a run."""
-    return folder / MODEL if (folder / RUN).is_file() else None
 
 
 def _files(folder: Path, name: str) -> Iterator[Path]:

@@ -150,7 +150,7 @@ def _pass(
         if share := batch[process.rank :: process.size]:
             with process.autocast():
                 loss = model.loss(collate(share).to(process.device)).sum()
-            scaler.scale(loss * (1 / len(batch))).backward()
+            scaler.scale(loss * (1 / len(batch))).backward()  # type: ignore[no-untyped-call]
             losses.append(loss.detach())
         process.add_gradients(model)
         if clip is not None:

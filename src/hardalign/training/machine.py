@@ -108,7 +108,8 @@ class Process:
         together = torch.cat([part.flatten() for part in parts])
         distributed.all_reduce(together)
         sizes = [parameter.numel() for parameter in parameters]
-        for parameter, part in zip(parameters, together.split(sizes), strict=True):
+        parts = list(torch.split(together, sizes))
+        for parameter, part in zip(parameters, parts, strict=True):
             parameter.grad = part.view_as(parameter)
 
     def total(self, values: Sequence[Tensor]) -> float:

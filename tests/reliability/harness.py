@@ -1,0 +1,147 @@
+"""Runs a command in this process, hundreds of times a minute, and judges how it ends.
+
+A command may end with 0, 1 or 2, and with 2 it says why in a line that begins with its name. It may
+not end with a traceback, take longer than ``SECONDS`` of processor time, or allocate more than
+``MEMORY`` beyond what the process had when the limit was set.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import io
+import os
+import resource
+import signal
+import sys
+import traceback
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any, NoReturn
+from unittest import mock
+
+from hardalign.cli.main import command, main
+
+SECONDS = 20.0
+"""Of processor time, which a busy machine does not use up for others."""
+MEMORY = 1 << 30
+"""Bytes of address space."""
+STATUSES = (0, 1, 2)
+
+
+class Hang(BaseException):
+    """A command took too long; nothing may catch it."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a command ended."""
+
+    code: int | None
+    """None where it did not end by itself."""
+    out: bytes
+    err: str
+    trouble: str | None
+    """What is wrong with that, if anything is."""
+
+    @property
+    def place(self) -> str:
+        """Tells one kind of trouble from others: where it came from."""
+        lines = (self.trouble or "").splitlines()
+        frames = [line.strip() for line in lines if line.strip().startswith("File ")]
+        return f"{frames[-1] if frames else ''} {lines[-1][:60] if lines else ''}"
+
+
+def call(verb: str, *values: Any, folder: Path, stdin: bytes = b"", **options: Any) -> Outcome:
+    """Runs a command in some folder as its command line would, but for reading that.
+
+    Which takes longer than most of the commands.
+    """
+
+    def dispatch(_: list[str]) -> None:
+        command(verb)(*values, **options)
+
+    with mock.patch("hardalign.cli.main._dispatch", dispatch):
+        return call_line([verb], stdin, folder)
+
+
+def call_line(arguments: Sequence[str], stdin: bytes, folder: Path) -> Outcome:
+    """Runs ``hardalign`` with some arguments, in some folder."""
+    streams = [io.TextIOWrapper(io.BytesIO(content)) for content in (stdin, b"", b"")]
+    before = sys.argv, sys.stdin, sys.stdout, sys.stderr, warnings.showwarning, Path.cwd()
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    code, trouble = None, None
+    sys.argv = ["hardalign", *arguments]
+    sys.stdin, sys.stdout, sys.stderr = streams
+    os.chdir(folder)
+    try:
+        with time_limit():
+            main()
+        code = 0
+    except SystemExit as stop:
+        code = stop.code if isinstance(stop.code, int) else 0 if stop.code is None else 1
+    except BaseException:
+        trouble = traceback.format_exc()
+    finally:
+        sys.argv, sys.stdin, sys.stdout, sys.stderr, warnings.showwarning, cwd = before
+        os.chdir(cwd)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    out, err = (_content(stream) for stream in streams[1:])
+    message = err.decode(errors="replace")
+    return Outcome(code, out, message, trouble or _odd(code, message))
+
+
+def _content(stream: io.TextIOWrapper) -> bytes:
+    with contextlib.suppress(ValueError):
+        stream.flush()
+    buffer = stream.buffer
+    assert isinstance(buffer, io.BytesIO)
+    return buffer.getvalue()
+
+
+def _odd(code: int | None, err: str) -> str | None:
+    """Returns what is wrong with an end that is no exception."""
+    if code not in STATUSES:
+        return f"exit status {code}: {err[-500:]}"
+    if "Traceback (most recent call last)" in err:
+        return f"a traceback is printed: {err[-2000:]}"
+    if code == 2 and not err.rstrip("\n").rpartition("\n")[2].startswith("hardalign: "):
+        return f"the error is not one line: {err[-500:]}"
+    return None
+
+
+@contextlib.contextmanager
+def time_limit(seconds: float = SECONDS) -> Iterator[None]:
+    """Ends what takes too long: first by an exception, and if that does not help, altogether."""
+
+    def expire(_number: int, _frame: FrameType | None) -> NoReturn:
+        raise Hang(f"more than {seconds:g} seconds")
+
+    timers = ((signal.SIGPROF, signal.ITIMER_PROF, 1), (signal.SIGALRM, signal.ITIMER_REAL, 6))
+    before = [signal.signal(number, expire) for number, _, _ in timers]
+    faulthandler.dump_traceback_later(seconds * 12, exit=True, file=sys.__stderr__)
+    for _, timer, times in timers:
+        signal.setitimer(timer, seconds * times)
+    try:
+        yield
+    finally:
+        for (number, timer, _), handler in zip(timers, before, strict=True):
+            signal.setitimer(timer, 0)
+            signal.signal(number, handler)
+        faulthandler.cancel_dump_traceback_later()
+
+
+@contextlib.contextmanager
+def memory_limit(more: int = MEMORY) -> Iterator[None]:
+    """Lets this process allocate so much more than it has, and not a byte beyond."""
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    _, hard = before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + more, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)

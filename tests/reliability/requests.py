@@ -1,0 +1,153 @@
+"""Damaged HTTP requests to a real server in a thread of this process."""
+
+from __future__ import annotations
+
+import json
+import logging
+import random
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from hardalign.predictor import load
+from hardalign.serve.app import create_app
+from hardalign.serve.connections import Allowance
+from hardalign.serve.limits import Limits
+from hardalign.serve.server import listen, make_server
+from reliability.harness import Outcome
+from reliability.mutation import ODD_NUMBERS, ODD_TEXTS, damaged, damaged_value
+from reliability.world import World
+
+PATIENCE = 20.0
+"""Seconds that an answer may take on a busy machine."""
+PATHS = ("/", "/docs", "/health", "/models", "/openapi.json", "/predict", "/page/app.js",
+         "/page/../../config.py", "/page/%2e%2e/app.py", "/page//etc/passwd", "/%00", "//", "/é", "*")  # fmt: skip
+METHODS = ("POST",) * 8 + ("GET", "GET", "HEAD", "PUT", "OPTIONS", "DELETE", "CONNECT", "X")
+Case = Callable[[random.Random], Outcome]
+
+
+class _Log(logging.Handler):
+    """Keeps what the server logs with a traceback."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.traces: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.exc_info:
+            self.traces.append(logging.Formatter().format(record))
+
+
+@contextmanager
+def serving(world: World) -> Iterator[Case]:
+    """A server of some models; gives a function that sends it one damaged request."""
+    models = {name: load(world.model(name)) for name in ("hard", "sigmorphon")}
+    listening = listen("127.0.0.1", 0)
+    address = listening.getsockname()
+    # What never finishes its head should not be waited for.
+    allowance = Allowance(most=100, head_seconds=0.5, answer_seconds=5)
+    limits = Limits(body=1 << 16)
+    server = make_server(create_app(models, limits, "127.0.0.1"), 10, allowance)
+    log = _Log()
+    loggers = [logging.getLogger(name) for name in ("uvicorn.error", "asyncio")]
+    for logger in loggers:
+        logger.addHandler(log)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread.start()
+
+    def case(draw: random.Random) -> Outcome:
+        request = _request(draw)
+        answer = _ask(address, request, leave=draw.random() < 0.05)
+        trouble = _odd(answer)
+        if trouble is None and draw.random() < 0.01:
+            started = time.monotonic()
+            health = _ask(address, b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            if b'"status":"ok"' not in health or time.monotonic() - started > PATIENCE:
+                trouble = f"the server is not well: {health[:200]!r}"
+        if log.traces:
+            trouble = "\n".join(log.traces)
+            log.traces.clear()
+        note = trouble and f"{trouble}\n{request[:2000]!r} → {answer[:300]!r}"
+        return Outcome(0, answer, repr(request[:2000]), note)
+
+    try:
+        yield case
+    finally:
+        server.should_exit = True
+        thread.join()
+        listening.close()
+        for logger in loggers:
+            logger.removeHandler(log)
+
+
+def _request(draw: random.Random) -> bytes:
+    question: dict[str, Any] = {"words": ["ab", "cab"]}
+    for name, value in (("model", "hard"), ("nbest", 2), ("beam", 5), ("alignments", True)):
+        if draw.random() < 0.3:
+            question[name] = value
+    if draw.random() < 0.2:
+        question |= {"model": "sigmorphon", "words": ["ab\tN;PL"]}
+    if draw.random() < 0.5:
+        question = damaged_value(question, draw)
+    if draw.random() < 0.05:
+        question = {"words": ["ab" * draw.randrange(80)] * draw.randrange(600)}
+    body = json.dumps(question, ensure_ascii=draw.random() < 0.5).encode(errors="surrogatepass")
+    if draw.random() < 0.3:
+        body = damaged(body, draw)
+    method, path = draw.choice(METHODS), "/predict"
+    if draw.random() < 0.15:
+        path = draw.choice(PATHS)
+    headers = {
+        "Host": draw.choice(["localhost"] * 9 + ["evil.example", "127.0.0.1:80", "[::1]", ""]),
+        "Content-Type": draw.choice(["application/json"] * 9 + ["APPLICATION/JSON; x=y", "text/x"]),
+        "Content-Length": str(len(body)),
+    }
+    if draw.random() < 0.1:
+        length = draw.choice([*map(str, ODD_NUMBERS), "", "+3", "1,2"])
+        headers["Content-Length"] = length
+    if draw.random() < 0.1:
+        headers["Transfer-Encoding"] = draw.choice(["chunked", "gzip", "identity", "x"])
+        if draw.random() < 0.5:
+            del headers["Content-Length"]
+            body = b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
+    if draw.random() < 0.1:
+        name = draw.choice(["Origin", "Sec-Fetch-Site", "Expect", "Upgrade", "Connection", "X-é"])
+        headers[name] = draw.choice([*ODD_TEXTS, "100-continue", "websocket", "cross-site"])
+    lines = [f"{method} {path} HTTP/1.{draw.choice('1110')}"]
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    head = "\r\n".join(lines).encode(errors="surrogatepass") + b"\r\n\r\n"
+    if draw.random() < 0.15:
+        head = damaged(head, draw)
+    return head + body
+
+
+def _ask(address: Any, request: bytes, leave: bool = False) -> bytes:
+    """Sends a request and returns all that comes back; or leaves before that."""
+    answer = b""
+    with socket.create_connection(address, timeout=PATIENCE) as connection:
+        try:
+            connection.sendall(request)
+            if leave:
+                return answer
+            connection.shutdown(socket.SHUT_WR)
+            while part := connection.recv(1 << 16):
+                answer += part
+        except ConnectionError:
+            pass  # refused in the middle
+        except TimeoutError:
+            return b"TIMEOUT " + answer
+    return answer
+
+
+def _odd(answer: bytes) -> str | None:
+    if answer.startswith(b"TIMEOUT"):
+        return "the server neither answers nor hangs up"
+    if not answer:
+        return None  # half a request, or one whose client left
+    status = answer[9:12]
+    if not answer.startswith(b"HTTP/1.") or not status.isdigit():
+        return "no HTTP"
+    return f"status {status.decode()}" if status >= b"500" and status != b"503" else None
