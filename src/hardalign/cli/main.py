@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import io
 import os
+import re
 import signal
 import sys
 import warnings
@@ -40,6 +41,9 @@ COMMANDS = (
 
 ONE_THREAD = ("OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "BLIS_NUM_THREADS")
 """What keeps NumPy's matrix products on one thread: words are spread over threads, not matrices."""
+
+CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+"""Characters that end a line, or do something to a terminal."""
 
 
 def main() -> None:
@@ -107,7 +111,9 @@ def _help() -> str:
 
 
 def _fail(message: str, status: int) -> NoReturn:
-    print(f"hardalign: {message}", file=sys.stderr)
+    # A message may quote what files and folders hold, line ends and all; it stays one line.
+    line = CONTROL.sub(lambda found: repr(found[0])[1:-1], message)
+    print(f"hardalign: {line}", file=sys.stderr)
     sys.exit(status)
 
 
