@@ -120,7 +120,7 @@ POSITIONALS = {
     "train": ("pairs.tsv",), "predict": ("hard", "words.txt"), "evaluate": ("hard", "pairs.tsv"),
     "score": ("hard", "pairs.tsv"), "align": ("hard", "pairs.tsv"), "plot": ("hard", "ab", "AB"),
     "analyze": ("hard", "pairs.tsv"), "info": ("hard",), "lexicon": ("lexicon", "words.txt"),
-    "errors": ("hard", "pairs.tsv"), "check": ("pairs.tsv",), "split": ("pairs.tsv",),
+    "errors": ("hard", "pairs.tsv"), "compare": ("hard", "monotonic", "pairs.tsv"), "check": ("pairs.tsv",), "split": ("pairs.tsv",),
     "corpora": ("toy:copy",), "reproduce": ("plan.toml",), "tune": ("pairs.tsv",), "serve": ("hard",),
     "export": ("hard", "out.onnx"), "completion": ("bash",),
 }  # fmt: skip

@@ -1,6 +1,6 @@
 """``make kill``: commands killed at random moments; what they leave is whole, and they end the same.
 
-    PYTHONPATH=tests python -m reliability.kill --kills 10 --seed 0
+PYTHONPATH=tests python -m reliability.kill --kills 10 --seed 0
 """
 
 from __future__ import annotations

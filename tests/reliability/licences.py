@@ -69,9 +69,7 @@ def licence_of(expression: str | None, text: str | None, classifiers: Iterable[s
 def is_allowed(licence: str) -> bool:
     """Tells whether all parts of an expression are in the list, of alternatives at least one."""
     parts = re.split(r"\s+AND\s+", licence.replace("(", " ").replace(")", " ").strip())
-    return all(
-        any(one.strip() in ALLOWED for one in re.split(r"\s+OR\s+", part)) for part in parts
-    )
+    return all(any(one.strip() in ALLOWED for one in re.split(r"\s+OR\s+", part)) for part in parts)
 
 
 def installed() -> dict[str, str]:

@@ -54,9 +54,9 @@ def compare(
     from hardalign.jobs.compare import contest, model_answers
     from hardalign.predictor import load
 
-    *models, file = models_and_file
-    if len(models) < 2:
+    if len(models_and_file) < 3:
         raise HardalignError("name two models or more, then the file to compare them on")
+    *models, file = models_and_file
     if len(set(models)) < len(models):
         raise HardalignError("a model is named twice; name different models")
     search, cores = Search(beam=beam), threads_or_cores(threads)
