@@ -1,5 +1,7 @@
 """What the fuzzer does: one function for each kind of case, random by a seed alone."""
 
+# ruff: noqa: E501 - lists of odd things read better in wide lines
+
 from __future__ import annotations
 
 import contextlib
@@ -179,7 +181,7 @@ def _tame() -> Iterator[None]:
 
     with (
         mock.patch("hardalign.serve.server.run"),
-        mock.patch("hardalign.experiments.tune.run_trials", lambda *_: Trials({}, {})),
+        mock.patch("hardalign.experiments.tune.run_trials", return_value=Trials({}, {})),
         mock.patch("hardalign.corpora.fetch._download", refuse),
         mock.patch("hardalign.corpora.load._cmudict", refuse),  # a second each
     ):
@@ -302,7 +304,7 @@ def _report(folder: Path, draw: random.Random) -> Outcome:
             value = damaged_value(json.loads(path.read_text()), draw)
             path.write_text(json.dumps(value), encoding="utf-8", errors="surrogatepass")
     # Pictures take a second each and are made from the same figures as the tables.
-    with mock.patch("hardalign.report.write.save_figures", lambda *_: {}):
+    with mock.patch("hardalign.report.write.save_figures", return_value={}):
         if draw.random() < 0.3:
             return call("reproduce", "plan.toml", out=Path("grid"), dry_run=True, folder=folder)
         return call("reproduce", report=Path("grid"), folder=folder)

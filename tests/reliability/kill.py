@@ -1,4 +1,4 @@
-"""``make kill``: commands killed at random moments; what they leave is whole, and they end the same.
+"""``make kill``: commands killed at random moments leave what is whole, and end the same.
 
 PYTHONPATH=tests python -m reliability.kill --kills 10 --seed 0
 """
@@ -36,14 +36,14 @@ decoder = 8
 """
 
 
-class Broken(Exception):
+class BrokenError(Exception):
     """Something did not survive."""
 
 
 def check(condition: bool, message: str) -> None:
     """Complains of what does not hold."""
     if not condition:
-        raise Broken(message)
+        raise BrokenError(message)
 
 
 def kill_training(system: str, kills: int, draw: random.Random, folder: Path) -> Counter[str]:
@@ -198,7 +198,7 @@ def main() -> None:
                 total += counts["kills"]
                 del counts["unfinished"]
                 said = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
-            except (Broken, HardalignError) as error:
+            except (BrokenError, HardalignError) as error:
                 said, failed = f"BROKEN: {error}", failed + 1
             print(f"{what}: {said}", flush=True)
     print(f"{total} kills, seed {options.seed}: {failed} broken")

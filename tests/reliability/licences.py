@@ -1,4 +1,4 @@
-"""``make licences``: the licence of every package in this environment; fails where one is not known.
+"""``make licences``: the licence of every package in this environment, held against a list.
 
 What a package declares is compared with a list of licences that let anybody use, change and sell
 what is built on them. Anything else needs a reason, here.

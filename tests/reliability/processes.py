@@ -38,7 +38,7 @@ def run(
     kill: signal.Signals | None = None,
     after: float = 0.0,
 ) -> End:
-    """Runs ``hardalign`` in another process, and kills it after so many seconds, if it is still there.
+    """Runs ``hardalign`` in another process; kills it after so many seconds, if it is still there.
 
     Signals are held back until the command begins: before that Python itself would answer them.
     """

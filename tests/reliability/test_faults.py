@@ -52,7 +52,7 @@ def inject(fault: str, name: str, patch: pytest.MonkeyPatch) -> list[str]:
     replace, sync = Path.replace, os.fsync
 
     def fails(handle: int) -> bool:
-        fragment = Path(os.readlink(f"/proc/self/fd/{handle}")).name
+        fragment = Path(f"/proc/self/fd/{handle}").readlink().name
         if fragment.startswith(f".{name}."):
             hits.append(fragment)
         return fragment.startswith(f".{name}.")

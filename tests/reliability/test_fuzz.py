@@ -46,7 +46,7 @@ def test_the_harness_sees_what_it_is_for(world: World, monkeypatch: pytest.Monke
     assert run("import sys; sys.exit(3)").trouble == "exit status 3: "
     assert run("import sys; sys.exit(2)").trouble is not None
     assert run("pass") == Outcome(0, b"", "", None)
-    with pytest.raises(Hang), time_limit(0.1):
+    with pytest.raises(Hang), time_limit(0.1):  # noqa: PT012
         while True:
             pass
     with pytest.raises(MemoryError), memory_limit():

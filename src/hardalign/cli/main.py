@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import io
 import os
@@ -52,6 +53,7 @@ def main() -> None:
         os.environ.setdefault(name, "1")
     signal.signal(signal.SIGTERM, _terminated)
     warnings.showwarning = _note_warning
+    _replace_closed_streams()
     # The locale must not decide whether a script can be printed.
     for stream, errors in ((sys.stdout, "surrogateescape"), (sys.stderr, "backslashreplace")):
         if isinstance(stream, io.TextIOWrapper):
@@ -115,6 +117,20 @@ def _fail(message: str, status: int) -> NoReturn:
     line = CONTROL.sub(lambda found: repr(found[0])[1:-1], message)
     print(f"hardalign: {line}", file=sys.stderr)
     sys.exit(status)
+
+
+class _Closed(io.TextIOBase):
+    """Stands for a standard output that was closed before we began, for which Python has None."""
+
+    def write(self, _text: str) -> NoReturn:
+        raise OSError(errno.EBADF, "standard output is closed")
+
+
+def _replace_closed_streams() -> None:
+    """What was to be printed cannot be, and that is an error; remarks are lost, input is empty."""
+    sys.stdin = sys.stdin or open(os.devnull)  # noqa: PTH123, SIM115 - open to the end
+    sys.stdout = sys.stdout or _Closed()
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: PTH123, SIM115
 
 
 def _silence_stdout() -> None:
