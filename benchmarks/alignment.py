@@ -16,8 +16,6 @@ from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
-import torch
-
 import hardalign
 from aligner import Word, read, spell
 from hardalign.data.example import Example
@@ -83,7 +81,6 @@ def main() -> None:
     parser.add_argument("--train", type=Path, help="what the unsupervised aligner is fitted to")
     parser.add_argument("--errors", type=int, default=10, help="how many kinds of error to show")
     arguments = parser.parse_args()
-    torch.set_num_threads(1)
 
     words = read(arguments.gold)
     rows = [(str(folder), *by_model(folder, words)) for folder in arguments.models]

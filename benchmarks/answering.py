@@ -3,9 +3,9 @@
     python benchmarks/answering.py FILE HARD MONOTONIC [--before PYTHON] [--light PYTHON]
 
 FILE holds source words in the format of the models HARD and MONOTONIC, folders of `hard` and
-`hard-monotonic`. PYTHON is the interpreter of another installation: before, of commit dbb7dc6, to be
-compared with; light, of one without extras, whose size is measured. Every figure is the best of some
-turns, and turns alternate between the versions, so that a noisy moment hits both alike.
+`hard-monotonic`. PYTHON is the interpreter of another installation: before, of commit dbb7dc6, to
+be compared with; light, of one without extras, whose size is measured. Every figure is the best of
+some turns, and turns alternate between the versions, so that a noisy moment hits both alike.
 """
 
 from __future__ import annotations

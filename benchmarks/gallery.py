@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import hardalign
 from hardalign.data.reading import read_examples
+from hardalign.decoding import Search
 from hardalign.predictor import Predictor
 
 PAIRS = 8000  # taken from a file to train on: enough for a picture, in minutes
@@ -108,8 +109,8 @@ def section(entry: Section, files: list[Path] | None, runs: Path, out: Path) -> 
 
 
 def trained(folder: Path, options: list[str]) -> Predictor:
-    command = Path(sys.executable).with_name("hardalign")
-    subprocess.run([command, "train", *options, "--out", folder, "--resume"], check=True)
+    command = [sys.executable, "-m", "hardalign", "train", *options]
+    subprocess.run([*command, "--out", folder, "--resume"], check=True)
     return hardalign.load(folder)
 
 
@@ -120,7 +121,7 @@ def held_out(model: Predictor, file: Path) -> dict[str, str]:
     questions = [one for one in islice(examples, 300) if len(one.source) >= LONG]
     right: list[tuple[str, str]] = []
     wrong: list[tuple[str, str]] = []
-    for question, answer in zip(questions, model.predict(questions), strict=True):
+    for question, (answer,) in zip(questions, model.answers(questions, Search()), strict=True):
         word = "\t".join(filter(None, (question.text, layout.tag_separator.join(question.tags))))
         if answer.symbols in question.targets:
             right.append((word, ", as the file has it"))

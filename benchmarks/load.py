@@ -1,9 +1,11 @@
-"""How the server stands up to many clients, beside the same requests one by one.
+"""How the server stands up to many clients, and to those who mean harm.
 
-    python benchmarks/load.py MODEL FILE [--clients 50] [--requests 2000] [--nbest K]
+    python benchmarks/load.py MODEL FILE [--clients 64] [--requests 2000] [--nbest K] [--idle 2000]
 
 Each request asks one word of FILE. First one client sends them all, each after the answer to the
-one before; then all clients at once, so that the server answers them in batches. Both in one run
+one before; then all clients at once, so that the server answers them in batches; then all clients
+once more beside four that send poison and many connections that do nothing. Every answer must be
+that of the first client, none may be refused, and /health must answer all the while. All in one run
 and against one server: of a busy machine, the ratio is what to look at.
 """
 
@@ -11,12 +13,16 @@ from __future__ import annotations
 
 import argparse
 import json
+import resource
+import socket
 import statistics
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from http.client import HTTPConnection
-from itertools import cycle, islice
+from contextlib import ExitStack
+from http.client import HTTPConnection, HTTPException
+from itertools import count, cycle, islice
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -26,6 +32,16 @@ from serving import served
 
 Result = tuple[float, str]
 """Seconds to the answer, and the answer."""
+JSON = {"Content-Type": "application/json"}
+POISON = [
+    rb'{"words": ["\ud800"]}',
+    b"{" * 100_000,
+    b'{"words": ["' + b"a" * 101 + b'"]}',
+    json.dumps({"words": ["psychology" * 5] * 500, "beam": 20}).encode(),
+    json.dumps({"words": ["\u0000\u202e\U0001f600"], "nbest": 20, "alignments": True}).encode(),
+    b" " * (1 << 21),
+]
+"""Bodies that are refused, and one that is answered."""
 
 
 def client(authority: str, bodies: list[bytes]) -> list[Result]:
@@ -34,7 +50,7 @@ def client(authority: str, bodies: list[bytes]) -> list[Result]:
     results = []
     for body in bodies:
         start = time.perf_counter()
-        connection.request("POST", "/predict", body, {"Content-Type": "application/json"})
+        connection.request("POST", "/predict", body, JSON)
         response = connection.getresponse()
         content: dict[str, Any] = json.loads(response.read())
         if response.status != 200:
@@ -43,6 +59,38 @@ def client(authority: str, bodies: list[bytes]) -> list[Result]:
         results.append((time.perf_counter() - start, text))
     connection.close()
     return results
+
+
+def poison(authority: str, first: int, over: threading.Event) -> int:
+    """Send what should be refused until it is over; how often."""
+    for k in count(first):
+        if over.is_set():
+            return k - first
+        connection = HTTPConnection(authority, timeout=60)
+        try:
+            connection.request("POST", "/predict", POISON[k % len(POISON)], JSON)
+            if k % 3:  # some leave without waiting for the answer
+                status = connection.getresponse().status
+                if status not in (200, 400, 413, 422):
+                    sys.exit(f"poison gave status {status}")
+        except (OSError, HTTPException):
+            pass  # the server had read enough
+        connection.close()
+    raise AssertionError
+
+
+def watch(authority: str, over: threading.Event) -> list[float]:
+    """Seconds that /health takes on a new connection, again and again until it is over."""
+    times = []
+    while not over.wait(0.05):
+        start = time.perf_counter()
+        connection = HTTPConnection(authority, timeout=60)
+        connection.request("GET", "/health")
+        if connection.getresponse().status != 200:
+            sys.exit("the server is not well")
+        connection.close()
+        times.append(time.perf_counter() - start)
+    return times
 
 
 def run(authority: str, bodies: list[bytes], clients: int) -> tuple[float, list[list[Result]]]:
@@ -54,11 +102,36 @@ def run(authority: str, bodies: list[bytes], clients: int) -> tuple[float, list[
     return time.perf_counter() - start, results
 
 
+def attacked(
+    authority: str, bodies: list[bytes], clients: int, idle: int
+) -> tuple[float, list[list[Result]]]:
+    """The same beside poison and idle connections; tells how many there were."""
+    host, _, port = authority.partition(":")
+    over = threading.Event()
+    with ExitStack() as stack, ThreadPoolExecutor(5) as threads:
+        health = threads.submit(watch, authority, over)
+        for k in range(idle):
+            connection = socket.create_connection((host, int(port)), timeout=60)
+            stack.enter_context(connection).sendall(b"GET / HT"[: k % 8])
+        poisoners = [threads.submit(poison, authority, k, over) for k in range(4)]
+        try:
+            seconds, results = run(authority, bodies, clients)
+        finally:
+            over.set()
+        sent = sum(one.result() for one in poisoners)
+        times = health.result()
+        print(
+            f"{idle} idle connections, {sent} poisoned requests: "
+            f"/health median {1000 * statistics.median(times):.0f} ms, slowest {max(times):.2f} s"
+        )
+    return seconds, results
+
+
 def report(name: str, seconds: float, results: list[list[Result]]) -> None:
     times = [1000 * taken for own in results for taken, _ in own]
     median, last = statistics.median(times), statistics.quantiles(times, n=100)[98]
     print(
-        f"{name:<12} {len(times) / seconds:7.1f} requests/s   "
+        f"{name:<20} {len(times) / seconds:7.1f} requests/s   "
         f"median {median:6.1f} ms   99th percentile {last:6.1f} ms"
     )
 
@@ -67,11 +140,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("model")
     parser.add_argument("file")
-    parser.add_argument("--clients", type=int, default=50)
+    parser.add_argument("--clients", type=int, default=64)
     parser.add_argument("--requests", type=int, default=2000)
     parser.add_argument("--nbest", type=int, help="default: greedy search")
+    parser.add_argument("--idle", type=int, default=2000)
     arguments = parser.parse_args()
 
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     layout = hardalign.load(arguments.model).description.format
     read = (word for word in read_examples(arguments.file, layout, "prediction") if word.source)
     words = list(islice(cycle(islice(read, arguments.requests)), arguments.requests))
@@ -80,19 +156,24 @@ def main() -> None:
         json.dumps({"words": [layout.join_source(word.source)], **search}).encode()
         for word in words
     ]
+    clients = arguments.clients
     with served([arguments.model]) as address:
         authority = urlsplit(address).netloc
         client(authority, bodies[:20])  # nobody measures the first call
         alone_seconds, alone = run(authority, bodies, 1)
-        seconds, together = run(authority, bodies, arguments.clients)
+        together_seconds, together = run(authority, bodies, clients)
+        attacked_seconds, beside = attacked(authority, bodies, clients, arguments.idle)
 
     report("one by one", alone_seconds, alone)
-    report(f"{arguments.clients} clients", seconds, together)
-    print(f"{alone_seconds / seconds:.1f} times as many; {len(bodies)} requests each, no error")
+    report(f"{clients} clients", together_seconds, together)
+    report("the same, attacked", attacked_seconds, beside)
+    ratio = alone_seconds / together_seconds
+    print(f"{ratio:.1f} times as many together; {len(bodies)} requests each, no error")
     expected = [text for _, text in alone[0]]
-    for k, own in enumerate(together):
-        if [text for _, text in own] != expected[k :: arguments.clients]:
-            sys.exit("the answers are not the same")
+    for results in (together, beside):
+        for k, own in enumerate(results):
+            if [text for _, text in own] != expected[k::clients]:
+                sys.exit("the answers are not the same")
 
 
 if __name__ == "__main__":

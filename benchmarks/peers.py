@@ -19,15 +19,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
-from hardalign.decoding.batches import predictions
 
 from hardalign.config import SIZES
 from hardalign.corpora.load import load_corpus
 from hardalign.data.encoding import Encoded, encode_pairs, shuffled_batches
 from hardalign.data.example import Example, training_pairs
 from hardalign.data.vocabulary import Vocabulary
+from hardalign.decoding import predictions
 from hardalign.networks.batch import collate
 from hardalign.networks.build import build_model
+from hardalign.runtime import build_runtime
+from hardalign.training.checkpoint import arrays
 
 BATCH = 20
 OURS = ("hard", "soft", "soft-feed")
@@ -40,7 +42,8 @@ class Ours:
 
     def __init__(self, system: str, vocabulary: Vocabulary) -> None:
         torch.manual_seed(0)
-        self.model = build_model(replace(SIZES["small"], system=system), vocabulary)
+        self.config = replace(SIZES["small"], system=system)
+        self.model = build_model(self.config, vocabulary)
         self.parameters = sum(parameter.numel() for parameter in self.model.parameters())
         self.optimizer = torch.optim.Adam(self.model.parameters(), 1e-3, fused=True)
 
@@ -55,10 +58,10 @@ class Ours:
         return self._result(words, time.perf_counter() - start)
 
     def decode(self, pairs: Sequence[Encoded]) -> Result:
-        self.model.eval()
+        runtime = build_runtime(self.config, arrays(self.model))
         sources = [replace(pair, target=[]) for pair in pairs]
         start = time.perf_counter()
-        found = predictions(self.model, sources)
+        found = predictions(runtime, sources)
         seconds = time.perf_counter() - start
         right = sum(
             list(f.symbols) == pair.target[:-1] for f, pair in zip(found, pairs, strict=True)

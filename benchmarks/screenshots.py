@@ -35,7 +35,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("docs/serve"))
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
-    names = [Path(model).name for model in arguments.models]
+    names = [Path(model.partition("=")[0]).name for model in arguments.models]
 
     with served(arguments.models) as address, sync_playwright() as playwright:
         browser = launch(playwright)

@@ -11,24 +11,18 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-import torch
+import numpy as np
 
 import hardalign
 from hardalign.bundled import model_folder
 from hardalign.cli.progress import TrainingProgress
-from hardalign.config import ModelConfig, TrainingConfig
+from hardalign.config import ModelConfig
 from hardalign.data.example import Example, Symbols
+from hardalign.decoding import Search
 from hardalign.files import make_folder, write_json
-from hardalign.folder import (
-    WEIGHTS,
-    read_description,
-    read_tensors,
-    write_description,
-    write_tensors,
-)
+from hardalign.folder import WEIGHTS, read_description, write_description
 from hardalign.metrics import evaluate
-from hardalign.training.api import TrainingData, prepare
-from hardalign.training.loop import Machine, train
+from hardalign.tensors import read_tensors, write_tensors
 
 SAMPLE = 500
 """Test words that a test of the package evaluates again."""
@@ -36,12 +30,18 @@ SAMPLE = 500
 
 def learn(folder: Path) -> None:
     """Train by the paper's recipe; one word in seven is held out, and the split never changes."""
-    corpus = hardalign.load_corpus("cmudict")
-    origin = {"corpus": "cmudict", "seed": 0, "stress": True, "size": None}
-    data = TrainingData(corpus.train, corpus.dev, corpus.format, origin)
-    model = ModelConfig("hard", embedding=150, encoder=300, decoder=300)
-    job = prepare(data, folder, model, TrainingConfig(epochs=12, batch_size=40), resume=True)
-    train(job, Machine("cpu"), TrainingProgress())
+    hardalign.train(
+        hardalign.load_corpus("cmudict"),
+        out=folder,
+        system="hard",
+        size=ModelConfig(embedding=150, encoder=300, decoder=300),
+        epochs=12,
+        batch_size=40,
+        device="cpu",
+        threads=1,
+        resume=True,
+        reporter=TrainingProgress(),
+    )
 
 
 def pack(folder: Path, out: Path) -> None:
@@ -49,14 +49,18 @@ def pack(folder: Path, out: Path) -> None:
     make_folder(out)
     write_description(out, read_description(folder))
     tensors, notes = read_tensors(folder / WEIGHTS)
-    write_tensors(out / WEIGHTS, {name: one.half() for name, one in tensors.items()}, notes)
+    halves = {name: tensor.astype(np.float16) for name, tensor in tensors.items()}
+    write_tensors(out / WEIGHTS, halves, notes)
+
+
+def predictions(folder: Path, test: list[Example]) -> list[Symbols]:
+    return [best.symbols for (best,) in hardalign.load(folder).answers(test, Search())]
 
 
 def measure(folder: Path, out: Path) -> dict[str, object]:
     """Test figures of the packed model, and on how many words it differs from the original."""
     test = hardalign.load_corpus("cmudict").test
-    found = [one.symbols for one in hardalign.load(out).predict(test)]
-    original = [one.symbols for one in hardalign.load(folder).predict(test)]
+    found, original = predictions(out, test), predictions(folder, test)
     changed = sum(one != other for one, other in zip(found, original, strict=True))
     return {
         "words": len(test),
@@ -85,7 +89,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--run", type=Path, default=Path("runs/en-g2p"), help="training folder")
     run = parser.parse_args().run
-    torch.set_num_threads(1)
     learn(run)
     out = model_folder("en-g2p")
     pack(run, out)

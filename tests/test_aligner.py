@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hardalign import aligner
+from hardalign import editgrid
 from hardalign.aligner import Floats, Pair, Path, align, fit, log_likelihood
 
 S, T = 3, 4  # alphabet sizes of the random tests
@@ -129,13 +129,13 @@ def test_batches_of_any_size_give_the_same(monkeypatch: pytest.MonkeyPatch) -> N
 
     pairs: list[Pair] = [(string(S), string(T)) for _ in range(50)]
     table, whole = fit(pairs, S, T), align(random_table(1), pairs)
-    monkeypatch.setattr(aligner, "_BATCH_CELLS", 150)
-    batches = list(aligner._batches(pairs, table.shape))
-    assert len(batches) > 10
-    for batch in batches:
+    monkeypatch.setattr(editgrid, "BATCH_CELLS", 150)
+    parts = list(editgrid.batches(pairs, table.shape))
+    assert len(parts) > 10
+    for batch in parts:
         assert len(batch.operations) == (batch.rows + 1) * (batch.columns + 1)
         assert batch.operations.size <= 150
-    assert sorted(k for batch in batches for k in batch.places) == list(range(50))
+    assert sorted(k for batch in parts for k in batch.places) == list(range(50))
     np.testing.assert_allclose(fit(pairs, S, T), table, rtol=0, atol=1e-12)
     assert align(random_table(1), pairs) == whole
 

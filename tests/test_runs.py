@@ -8,14 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from experiments.conftest import result_of, tiny_run, write_epochs
+from hardalign.bundled import MODEL, RUN, model_folder
 from hardalign.errors import HardalignError
 from hardalign.files import write_json
 from hardalign.folder import METRICS
 from hardalign.runs import (
     FAILURE,
-    MODEL,
     RESULT,
-    RUN,
     Failure,
     Files,
     Run,
@@ -23,7 +22,6 @@ from hardalign.runs import (
     read_failures,
     read_results,
     read_run,
-    run_model,
     write_failure,
     write_run,
 )
@@ -105,9 +103,9 @@ def test_files_are_known_by_their_content(tmp_path: Path) -> None:
 
 
 def test_the_model_of_a_run(tmp_path: Path) -> None:
-    assert run_model(tmp_path) is None
+    assert model_folder(tmp_path) == tmp_path
     write_run(tmp_path, tiny_run())
-    assert run_model(tmp_path) == tmp_path / MODEL
+    assert model_folder(tmp_path) == tmp_path / MODEL
 
 
 def test_epochs_of(tmp_path: Path) -> None:

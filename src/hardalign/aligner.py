@@ -9,11 +9,6 @@ and column 0 stand for nothing and whose other rows and columns for the ids: ``t
 substitutes, ``table[x + 1, 0]`` deletes, ``table[0, y + 1]`` inserts, and ``table[0, 0]``, which
 would do nothing, is -inf and never read. A pair costs |x|·|y| time and memory.
 
-The paths of a pair run through a grid of cells from (0, 0) to (|x|, |y|): cell (j, i) is where j
-source and i target symbols are explained. A batch of B grids is an array [cells, B], its cells row
-by row; the operation that ends in a cell of row and column above 0 by substitution has its score
-in that cell, deletions have theirs in column 0 and insertions in row 0.
-
 >>> pairs = [([0, 1, 1], [0, 1]), ([1, 0], [1, 0])]  # as "abb" → "ab", "ba" → "ba"
 >>> align(fit(pairs, 2, 2), pairs)[0]
 [(0, 0), (1, 1), (2, None)]
@@ -21,43 +16,21 @@ in that cell, deletions have theirs in column 0 and insertions in row 0.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hardalign.editgrid import Batch, Diagonal, Pair, batches, diagonals
+
+__all__ = ["Floats", "Pair", "Path", "align", "fit", "log_likelihood"]
+
 Floats = NDArray[np.float64]
-Pair = tuple[Sequence[int], Sequence[int]]
-"""The ids of a source string and of a target string; either may be empty."""
 Path = list[tuple[int | None, int | None]]
 """(j, i) substitutes, (j, None) deletes, (None, i) inserts; positions count from 0."""
 
-_BATCH_CELLS = 1 << 15  # the cells of a batch: enough to hide Python, few enough for caches
-_INTEGERS = (
-    2.0**30
-)  # best paths are sought on log-probabilities in integer multiples of its inverse
+_INTEGERS = 2.0**30  # best paths are sought on log-probabilities in multiples of its inverse
 _DELETE, _INSERT, _SUBSTITUTE = range(3)
-
-
-class _Batch(NamedTuple):
-    places: list[int]  # of its pairs among all pairs
-    rows: int  # J, the length of the longest source
-    columns: int  # I, the length of the longest target
-    operations: NDArray[np.intp]  # [cells, B] of the flat table, for the score of every cell
-    ends: tuple[NDArray[np.intp], NDArray[np.intp]]  # each [B]: the pairs' last cells, 0 … B - 1
-
-
-class _Diagonal(NamedTuple):
-    """The inner cells with the same j + i, from which none of them depends on another."""
-
-    here: slice  # (j, i)
-    above: slice  # (j - 1, i), from where x_j is deleted
-    left: slice  # (j, i - 1), from where y_i is inserted
-    corner: slice  # (j - 1, i - 1), from where x_j is substituted
-    deletions: slice  # (j, 0), the scores of the deletions
-    insertions: slice  # (0, i), the scores of the insertions
 
 
 def fit(
@@ -87,7 +60,7 @@ def fit(
     table = _normalised(np.ones(shape))
     for _ in range(iterations):
         counts = np.full(shape, smoothing)
-        for batch in _batches(pairs, shape):
+        for batch in batches(pairs, shape):
             counts += _expected_counts(table, batch)
         table = _normalised(counts)
     return table
@@ -97,7 +70,7 @@ def log_likelihood(table: ArrayLike, pairs: Sequence[Pair]) -> list[float]:
     """Returns log p(x, y) of each pair: the log of the sum over all its paths, in nats."""
     table = np.asarray(table, np.float64)
     values = [0.0] * len(pairs)
-    for batch in _batches(pairs, table.shape):
+    for batch in batches(pairs, table.shape):
         total, _ = _sums(table.ravel()[batch.operations], batch)
         for place, value in zip(batch.places, total[batch.ends].tolist(), strict=True):
             values[place] = value
@@ -111,11 +84,11 @@ def align(table: ArrayLike, pairs: Sequence[Pair]) -> list[Path]:
     that may both stand for a sound, the first does and the second is deleted. Where deletions and
     insertions meet, the deletions come first.
     """
-    # Sums of integers below 2^53 are exact in any order, so that ties are ties, not rounding.
-    table = np.rint(np.asarray(table, np.float64) * _INTEGERS)
+    table = np.asarray(table)
     paths: list[Path] = [[]] * len(pairs)
-    for batch in _batches(pairs, table.shape):
-        scores = table.ravel()[batch.operations]
+    for batch in batches(pairs, table.shape):
+        # Sums of integers below 2^53 are exact in any order, so that ties are ties, not rounding.
+        scores = np.rint(table.ravel()[batch.operations].astype(np.float64) * _INTEGERS)
         # Walking cell by cell is no work for arrays, so to plain lists.
         columns = (array.T.tolist() for array in (_maxima(scores, batch), scores))
         for place, best, score in zip(batch.places, *columns, strict=True):
@@ -150,13 +123,13 @@ def _normalised(weights: Floats) -> Floats:
         return np.log(weights / total)
 
 
-def _expected_counts(table: Floats, batch: _Batch) -> Floats:
+def _expected_counts(table: Floats, batch: Batch) -> Floats:
     """Counts how often each operation is used, over all paths of the pairs: the E step of EM."""
     _, shares = _sums(table.ravel()[batch.operations], batch)
     # One path of each pair flows back from its last cell, dividing at every cell.
     flow = np.zeros_like(shares[0])  # [cells, B] posterior probability of a path through the cell
     flow[batch.ends] = 1
-    for cells in reversed(list(_diagonals(batch.rows, batch.columns))):
+    for cells in reversed(list(diagonals(batch.rows, batch.columns))):
         flow[cells.above] += flow[cells.here] * shares[_DELETE, cells.here]
         flow[cells.left] += flow[cells.here] * shares[_INSERT, cells.here]
         flow[cells.corner] += flow[cells.here] * shares[_SUBSTITUTE, cells.here]
@@ -173,7 +146,7 @@ def _expected_counts(table: Floats, batch: _Batch) -> Floats:
     return np.asarray(sums, np.float64).reshape(table.shape)
 
 
-def _sums(scores: Floats, batch: _Batch) -> tuple[Floats, Floats]:
+def _sums(scores: Floats, batch: Batch) -> tuple[Floats, Floats]:
     """Sums over all paths to every cell.
 
     Returns:
@@ -184,7 +157,7 @@ def _sums(scores: Floats, batch: _Batch) -> tuple[Floats, Floats]:
     shares = np.zeros((3, *scores.shape))
     shares[_DELETE, :: batch.columns + 1] = 1
     shares[_INSERT, : batch.columns + 1] = 1
-    for cells in _diagonals(batch.rows, batch.columns):
+    for cells in diagonals(batch.rows, batch.columns):
         ways = _ways(total, scores, cells)
         top = ways.max(axis=0)
         ways -= top
@@ -195,15 +168,15 @@ def _sums(scores: Floats, batch: _Batch) -> tuple[Floats, Floats]:
     return total, shares
 
 
-def _maxima(scores: Floats, batch: _Batch) -> Floats:
+def _maxima(scores: Floats, batch: Batch) -> Floats:
     """Finds the score of the best path to every cell: [cells, B]."""
     best = _borders(scores, batch)
-    for cells in _diagonals(batch.rows, batch.columns):
+    for cells in diagonals(batch.rows, batch.columns):
         best[cells.here] = _ways(best, scores, cells).max(axis=0)
     return best
 
 
-def _ways(values: Floats, scores: Floats, cells: _Diagonal) -> Floats:
+def _ways(values: Floats, scores: Floats, cells: Diagonal) -> Floats:
     """Scores the three ways into the cells of a diagonal: [3, cells, B]."""
     return np.stack(
         [
@@ -214,59 +187,10 @@ def _ways(values: Floats, scores: Floats, cells: _Diagonal) -> Floats:
     )
 
 
-def _borders(scores: Floats, batch: _Batch) -> Floats:
+def _borders(scores: Floats, batch: Batch) -> Floats:
     """Fills the cells that one path alone leads to, by deletions or by insertions: [cells, B]."""
     values = np.zeros_like(scores)
     width = batch.columns + 1
     values[width::width] = scores[width::width].cumsum(0)
     values[1:width] = scores[1:width].cumsum(0)
     return values
-
-
-def _diagonals(rows: int, columns: int) -> Iterator[_Diagonal]:
-    """Gives the diagonals of a grid in the order in which they can be filled."""
-    width = columns + 1
-    for diagonal in range(2, rows + columns + 1):
-        first, last = max(1, diagonal - columns), min(rows, diagonal - 1)  # of j
-        if first > last:
-            continue
-        start = first * width + diagonal - first
-        stop = start + (last - first) * columns + 1
-        here, above, left, corner = (
-            slice(start - back, stop - back, columns) for back in (0, width, 1, width + 1)
-        )
-        deletions = slice(first * width, last * width + 1, width)
-        insertions = slice(diagonal - first, diagonal - last - 1, -1)
-        yield _Diagonal(here, above, left, corner, deletions, insertions)
-
-
-def _batches(pairs: Sequence[Pair], shape: tuple[int, ...]) -> Iterator[_Batch]:
-    """Cuts the pairs into batches of similar lengths, of at most _BATCH_CELLS padded cells each."""
-    places = sorted(range(len(pairs)), key=lambda k: (len(pairs[k][0]), len(pairs[k][1])))
-    starts: list[int] = []
-    longest = 0
-    for place, (x, y) in enumerate(pairs[k] for k in places):
-        longest = max(longest, len(y))
-        if not starts or (place + 1 - starts[-1]) * (len(x) + 1) * (longest + 1) > _BATCH_CELLS:
-            starts.append(place)
-            longest = len(y)
-    for start, end in pairwise([*starts, len(places)]):
-        part = places[start:end]
-        source = _padded([pairs[k][0] for k in part], shape[0])  # [J + 1, B]
-        target = _padded([pairs[k][1] for k in part], shape[1])  # [I + 1, B]
-        operations = source[:, None] * shape[1] + target  # [J + 1, I + 1, B]
-        width = len(target)
-        ends = np.array([len(pairs[k][0]) * width + len(pairs[k][1]) for k in part])
-        grid = operations.reshape(-1, len(part))
-        yield _Batch(part, len(source) - 1, width - 1, grid, (ends, np.arange(len(part))))
-
-
-def _padded(strings: list[Sequence[int]], size: int) -> NDArray[np.intp]:
-    """Returns rows or columns of the table as an array [L + 1, B], 0 (nothing) first."""
-    longest = max(map(len, strings))
-    # Any symbol may fill up: what stands after the end of a string is never reached.
-    filled = [[*string, *[0] * (longest - len(string))] for string in strings]
-    padded = np.array(filled, np.intp) + 1  # [B, L]
-    if padded.size and not 0 < padded.min() <= padded.max() < size:
-        raise ValueError(f"ids must be from 0 to {size - 2}")
-    return np.pad(padded.reshape(len(strings), longest).T, ((1, 0), (0, 0)))

@@ -7,6 +7,7 @@ import warnings
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import repeat
 from pathlib import Path
 from typing import Any, overload
 
@@ -151,26 +152,29 @@ class Predictor:
         exact: bool,
         threads: int,
     ) -> Iterator[list[Prediction]]:
-        waiting: deque[Example] = deque()  # read, but not answered yet
+        waiting: deque[tuple[int, Example]] = deque()  # read, with the blank lines before each
+        blank = 0
 
         def sources() -> Iterator[Encoded]:
+            nonlocal blank
             for example in examples:
-                waiting.append(example)
+                if not example.source:
+                    blank += 1
+                    continue
+                waiting.append((blank, example))
+                blank = 0
                 if unknown is not None:
                     unknown.note(example)
-                if example.source:
-                    yield from encode_sources([example], self.description.vocabulary)
+                yield from encode_sources([example], self.description.vocabulary)
 
         strings = answer(
             self._runtime, sources(), search, exact=exact, alignments=alignments, threads=threads
         )
         for own in strings:
-            while not waiting[0].source:
-                waiting.popleft()
-                yield [NOTHING]
-            example = waiting.popleft()
+            blank_before, example = waiting.popleft()
+            yield from repeat([NOTHING], blank_before)
             yield [self._prediction(example, one) for one in own]
-        yield from ([NOTHING] for _ in waiting)
+        yield from repeat([NOTHING], blank)
 
     def score(self, pairs: Iterable[Example], *, threads: int = 1) -> Iterator[list[float]]:
         """Scores a stream of pairs in constant memory, in its own order.
@@ -282,7 +286,7 @@ class Predictor:
             )
         unknown = UnknownSymbols(vocabulary.source)
         unknown.note(pair)
-        _warn(unknown)
+        _warn(unknown, stacklevel=4)
         return pair
 
     def _encoded(self, pairs: Iterable[Example]) -> Iterator[Encoded]:
@@ -331,6 +335,7 @@ def load(model: str | Path) -> Predictor:
     return Predictor(runtime, description, sum(learned))
 
 
-def _warn(unknown: UnknownSymbols) -> None:
+def _warn(unknown: UnknownSymbols, stacklevel: int = 3) -> None:
+    """Warns where a user called; that is ``stacklevel`` calls away, this one included."""
     if report := unknown.report():
-        warnings.warn(report, UnknownSymbolsWarning, stacklevel=3)
+        warnings.warn(report, UnknownSymbolsWarning, stacklevel=stacklevel)

@@ -17,11 +17,12 @@ from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
+from hardalign.bundled import MODEL, RUN
 from hardalign.errors import HardalignError
 from hardalign.files import JSON_LIMIT, parse_json, read_bytes, read_json, sha256, write_json
 from hardalign.folder import METRICS
 
-RUN, MODEL, LOG = "run.json", "model", "log.txt"
+LOG = "log.txt"
 RESULT, FAILURE = "result.json", "failure.json"
 
 _EPOCH = {"dev_log_likelihood", "seconds"}
@@ -191,11 +192,6 @@ def epochs_of(folder: Path) -> list[dict[str, Any]]:
     if not all(isinstance(row, dict) and row.keys() >= _EPOCH for row in rows):
         raise HardalignError(f"{path}: is damaged; remove the folder to run this again")
     return rows
-
-
-def run_model(folder: Path) -> Path | None:
-    """Returns the model folder of a run's folder, or None if the folder is not one of a run."""
-    return folder / MODEL if (folder / RUN).is_file() else None
 
 
 def _files(folder: Path, name: str) -> Iterator[Path]:

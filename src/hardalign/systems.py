@@ -207,8 +207,12 @@ SYSTEMS = {
 }
 """Every system by the name its users type."""
 
-DEFAULT_SYSTEM = "hard"
-"""The system that is trained when none is named."""
+DEFAULT_SYSTEM = "hard-hmm"
+"""The system that is trained when none is named.
+
+Both chains beat `hard` on every data set on which they were compared, at 1.1 times its cost. Of the
+two this is the one that may go back, so that it suits any task.
+"""
 
 
 def find_system(name: str) -> System:

@@ -3,16 +3,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
 from cli.conftest import Command, assert_complains
-from hardalign.cli import main
-from hardalign.cli.check import check
-
-
-@pytest.fixture(autouse=True)
-def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(main.COMMANDS, "check", check)
 
 
 def test_check(command: Command) -> None:

@@ -43,5 +43,7 @@ def test_json(command: Command, model: Path, other: Path, pairs: Path) -> None:
 
 def test_bad_input(command: Command, model: Path, pairs: Path) -> None:
     assert_complains(command("compare", model, pairs), "two models")
+    assert_complains(command("compare"), "two models")
     assert_complains(command("compare", model, model, pairs), "twice")
+    assert_complains(command("compare", "en-g2p", model, pairs), "en-g2p", model, "symbols")
     assert_complains(command("compare", model, "/no/model", pairs), "/no/model")

@@ -11,11 +11,11 @@ import pytest
 
 from cli.conftest import Command, assert_complains
 from experiments.conftest import eventually, result_of, write_epochs
+from hardalign.bundled import MODEL
 from hardalign.experiments.engine import prepare
 from hardalign.experiments.plan import load_plan
 from hardalign.files import write_json
-from hardalign.folder import CHECKPOINT
-from hardalign.runs import LOG, MODEL, RESULT, read_results
+from hardalign.runs import LOG, RESULT, epochs_of, read_results
 
 PLAN = """
 [[grid]]
@@ -89,7 +89,7 @@ def test_interrupted(tmp_path: Path) -> None:
     arguments = [sys.executable, *arguments, "--out", str(out), "--workers", "1"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, env=environment) as process:
-        eventually((slow / MODEL / CHECKPOINT).exists)
+        eventually(lambda: bool(epochs_of(slow)))
         process.send_signal(signal.SIGINT)
         _, err = process.communicate()
     assert process.returncode == 128 + signal.SIGINT

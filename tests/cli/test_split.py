@@ -2,16 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from cli.conftest import Command, assert_complains
-from hardalign.cli import main
-from hardalign.cli.split import split
-
-
-@pytest.fixture(autouse=True)
-def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(main.COMMANDS, "split", split)
 
 
 def test_split(command: Command, pairs: Path, tmp_path: Path) -> None:

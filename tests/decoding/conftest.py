@@ -1,52 +1,108 @@
-"""Models that do as they are told, for searches to follow."""
+"""Models that do as they are told, for searches to follow, and short ways to call searches."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-import torch
-from hardalign.networks.rows import Rows
-from torch import Tensor
+import numpy as np
 
 from conftest import random_pair, random_pairs
 from hardalign.data.encoding import Encoded
-from hardalign.data.vocabulary import END, RESERVED
-from hardalign.networks.batch import Batch, collate
-from hardalign.networks.transducer import Step, Transducer
+from hardalign.data.vocabulary import BEGIN, END, RESERVED
+from hardalign.decoding import Hypothesis
+from hardalign.decoding.beam import beam_search
+from hardalign.decoding.walk import greedy
+from hardalign.runtime import Lattice, Runtime, Step, Targets, Words
+from hardalign.runtime.numbers import Ints
 
 WORDS = random_pairs(12, longest=6, seed=5)
 
 
+def numbers(word: str) -> list[int]:
+    return ["xyz".index(letter) + RESERVED for letter in word]
+
+
+def sources(lengths: Sequence[int]) -> list[Encoded]:
+    return [Encoded(random_pair(length, 0).source, 0, []) for length in lengths]
+
+
+def strings(hypotheses: Sequence[Hypothesis]) -> list[tuple[int, ...]]:
+    return [tuple(hypothesis.symbols) for hypothesis in hypotheses]
+
+
+def greedily(
+    runtime: Runtime[Any, Any], pairs: Sequence[Encoded], words: Words | None = None
+) -> list[Hypothesis]:
+    """Greedy search for all of some words."""
+    words = words or Words.of(pairs)
+    return greedy(runtime, runtime.read(words), words, np.arange(len(pairs)))
+
+
+def beams(
+    runtime: Runtime[Any, Any], pairs: Sequence[Encoded], width: int, **options: Any
+) -> list[list[Hypothesis]]:
+    """Beam search for all of some words."""
+    words = options.pop("words", None) or Words.of(pairs)
+    which = np.arange(len(pairs))
+    return beam_search(runtime, runtime.read(words), words, which, width, **options)
+
+
+def noisy(pairs: Sequence[Encoded], columns: int, seed: int) -> Words:
+    """Words with more columns of padding than are needed, filled with random symbols."""
+    words = Words.of(pairs)
+    shape = (len(words), words.symbols.shape[1] + columns)
+    symbols = np.random.default_rng(seed).integers(0, RESERVED + 3, shape)
+    for row, pair in zip(symbols, pairs, strict=True):
+        row[: len(pair.source)] = pair.source
+    return Words(symbols, words.lengths, words.tag_counts)
+
+
 @dataclass(frozen=True)
-class Place(Rows):
-    word: Tensor  # [N]
-    position: Tensor  # [N]
+class Place:
+    word: Ints  # [N]
+    at: Ints  # [N]
 
 
-class Scripted(Transducer):
+class Told(Runtime[Words, Place]):
+    """Reads nothing; ``batch_sizes`` tells how many hypotheses took each step."""
+
+    symbols = 4
+
+    def __init__(self) -> None:
+        self.batch_sizes: list[int] = []
+
+    def read(self, words: Words) -> Words:
+        self.width = words.symbols.shape[1]
+        return words
+
+    def start(self, memory: Words) -> Place:
+        return Place(np.arange(len(memory)), np.zeros(len(memory), np.intp))
+
+    def follow(self, memory: Words, targets: Targets) -> Lattice:
+        raise NotImplementedError
+
+
+class Scripted(Told):
     """Says what it was told to: for each word a list of letters, then an end, or none."""
 
     def __init__(self, scripts: Sequence[str | None]) -> None:
         super().__init__()
         self.scripts = scripts
         self.previous: list[list[int]] = [[] for _ in scripts]
-        self.batch_sizes: list[int] = []
 
-    def begin(self, batch: Batch) -> Place:
-        self.width = batch.source.shape[1]
-        return Place(torch.arange(len(batch)), torch.zeros(len(batch), dtype=torch.long))
-
-    def step(self, state: Rows, previous: Tensor) -> Step:
-        assert isinstance(state, Place)
-        self.batch_sizes.append(len(previous))
-        log_probs = torch.full((len(previous), 4), -5.0)
-        alignment = torch.zeros(len(previous), self.width)
-        for row, (word, position) in enumerate(zip(state.word, state.position, strict=True)):
-            self.previous[word].append(int(previous[row]))
-            log_probs[row, self.choice(int(word), int(position))] = -0.5 - int(word)
-            alignment[row, position % self.width] = 1.0
-        return Step(log_probs, alignment, Place(state.word, state.position + 1))
+    def step(self, state: Place, rows: Ints, symbols: Ints, tolerance: float = 0.0) -> Step[Place]:
+        self.batch_sizes.append(len(rows))
+        log_probs = np.full((len(rows), 4), -5.0)
+        alpha = np.zeros((len(rows), self.width))
+        word, at = state.word[rows], state.at[rows]
+        for k, symbol in enumerate(symbols.tolist()):
+            self.previous[word[k]].append(symbol)
+            log_probs[k, self.choice(word[k], at[k])] = -0.5 - word[k]
+            alpha[k, at[k] % self.width] = 1.0
+        return Step(log_probs, alpha, Place(word, at + 1))
 
     def choice(self, word: int, position: int) -> int:
         script = self.scripts[word]
@@ -54,25 +110,23 @@ class Scripted(Transducer):
             return 1
         return "xyz".index(script[position]) + 1 if position < len(script) else 0
 
-    def symbol_log_likelihood(self, batch: Batch) -> Tensor:
-        raise NotImplementedError
 
-    def align(self, batch: Batch) -> Tensor:
-        raise NotImplementedError
+class Table(Told):
+    """Probabilities of the actions after each node, and the node that each leads to."""
 
+    def __init__(self, table: Sequence[Mapping[int, tuple[float, int]]], silent: int = -1) -> None:
+        super().__init__()
+        self.silent = silent
+        self.symbols = 4 + (silent >= 0)
+        self.log_probs = np.full((len(table), self.symbols), -np.inf)
+        self.leads = np.zeros((len(table), self.symbols), np.intp)
+        for node, row in enumerate(table):
+            for action, (probability, next_node) in row.items():
+                self.log_probs[node, action] = math.log(probability)
+                self.leads[node, action] = next_node
 
-def numbers(word: str) -> list[int]:
-    return ["xyz".index(letter) + RESERVED for letter in word]
-
-
-def sources(lengths: Sequence[int]) -> Batch:
-    return collate([Encoded(random_pair(length, 0).source, 0, []) for length in lengths])
-
-
-def lean(model: Transducer, amount: float) -> Transducer:
-    """Make an end more or less likely."""
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            if name.endswith("output.bias"):
-                parameter[END] += amount
-    return model
+    def step(self, state: Place, rows: Ints, symbols: Ints, tolerance: float = 0.0) -> Step[Place]:
+        self.batch_sizes.append(len(rows))
+        at = state.at[rows]
+        at = np.where(symbols == BEGIN, at, self.leads[at, np.maximum(symbols - END, 0)])
+        return Step(self.log_probs[at], np.ones((len(at), 4)), Place(state.word[rows], at))

@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
-import torch
-from hardalign.networks.rows import Rows
-from torch import Tensor
+import math
+from typing import Any
+
+import numpy as np
 
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import BEGIN, END
-from hardalign.networks.batch import collate
-from hardalign.networks.transducer import Transducer
+from hardalign.runtime import Runtime, Words
 
 String = tuple[int, ...]
 
 
-@torch.inference_mode()
-def distribution(model: Transducer, pair: Encoded, longest: int) -> dict[String, Tensor]:
-    """log p(y | x) of every string of at most ``longest`` letters, all its paths summed."""
-    found: dict[String, Tensor] = {}
+def distribution(runtime: Runtime[Any, Any], word: Encoded, longest: int) -> dict[String, float]:
+    """p(y | x) of every string of at most ``longest`` letters, all its paths summed."""
+    total: dict[String, float] = {}
+    row = np.array([0])
 
-    def visit(state: Rows, previous: int, string: String, score: Tensor) -> None:
-        step = model.step(state, torch.tensor([previous]))
-        for number, log_prob in enumerate(step.log_probs[0], start=END):
-            total = score + log_prob
+    def visit(state: Any, previous: int, string: String, share: float) -> None:
+        step = runtime.step(state, row, np.array([previous]))
+        for number, log_prob in enumerate(step.log_probs[0].tolist(), start=END):
+            product = share * math.exp(log_prob)
             if number == END:
-                before = found.get(string, torch.tensor(-torch.inf))
-                found[string] = torch.logaddexp(before.to(total), total)
-            elif number == model.silent:
-                if log_prob > -torch.inf:
-                    visit(step.state, number, string, total)
+                total[string] = total.get(string, 0.0) + product
+            elif number == runtime.silent:
+                if product:
+                    visit(step.state, number, string, product)
             elif len(string) < longest:
-                visit(step.state, number, (*string, number), total)
+                visit(step.state, number, (*string, number), product)
 
-    batch = collate([Encoded(pair.source, pair.tags, [])])
-    visit(model.begin(batch), BEGIN, (), torch.zeros((), dtype=torch.float64))
-    return found
+    visit(runtime.start(runtime.read(Words.of([word]))), BEGIN, (), 1.0)
+    return total

@@ -1,152 +1,318 @@
+"""Streams of words and pairs: batches, order, scores, alignments and memory."""
+
 from __future__ import annotations
 
 import math
 import random
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import pytest
-import torch
-from hardalign.decoding.batches import log_likelihoods, predictions
 
-from conftest import random_pairs, tiny_model
-from decoding.conftest import lean
+from conftest import TINY, random_pair, random_pairs
+from decoding.conftest import Table, greedily, strings
 from decoding.exhaustive import distribution
 from hardalign.data.encoding import Encoded
-from hardalign.decoding import Hypothesis, Search
-from hardalign.decoding import answers as module
-from hardalign.decoding import batches as inference
-from hardalign.decoding.answers import answers, covered
-from hardalign.networks.transducer import Transducer
+from hardalign.data.vocabulary import END, UNKNOWN
+from hardalign.decoding import (
+    Answer,
+    Hypothesis,
+    Search,
+    align,
+    answer,
+    answers,
+    batch,
+    covered,
+    log_likelihoods,
+    predictions,
+    sample_alignments,
+    symbol_scores,
+)
+from hardalign.errors import HardalignError
+from hardalign.runtime import Runtime, Targets, Words
 from hardalign.systems import SYSTEMS
+from models import tiny_runtime
 
 systems = pytest.mark.parametrize("system", SYSTEMS)
 exact = pytest.mark.parametrize("system", [k for k, v in SYSTEMS.items() if v.score == "exact"])
+SEARCHES = [Search(), Search(beam=3), Search(nbest=3), Search(samples=3, seed=4)]
 
 
 @pytest.fixture
 def words(monkeypatch: pytest.MonkeyPatch) -> list[Encoded]:
-    """Words of mixed lengths, and batches too small to hold them all."""
-    monkeypatch.setattr(inference, "BATCH_SYMBOLS", 60)
-    pairs = [Encoded(pair.source, pair.tags, []) for pair in random_pairs(15, longest=5)]
+    """Words of mixed lengths, and batches and lattices too small to hold them all."""
+    monkeypatch.setattr(answers, "BATCH_SYMBOLS", 60)
+    monkeypatch.setattr(batch, "LATTICE_CELLS", 100)
+    pairs = random_pairs(15, longest=5)
     random.Random(0).shuffle(pairs)
     return pairs
 
 
-def talkative(system: str = "hard") -> Transducer:
-    return lean(tiny_model(system, scale=6.0), -0.5)
+def talkative(system: str = "hard", **options: Any) -> Runtime[Any, Any]:
+    return tiny_runtime(system, **{"scale": 3.0, "end": 2.0, **options})
 
 
-def test_the_model_has_much_to_say(words: list[Encoded]):
+def hypotheses(own: list[Answer]) -> list[Hypothesis]:
+    return [one.hypothesis for one in own]
+
+
+@systems
+def test_the_model_has_much_to_say(system: str, words: list[Encoded]) -> None:
     """Or the tests below would prove little."""
-    for system in SYSTEMS:
-        found = answers(talkative(system), words, Search(nbest=3))
-        assert len({len(one.symbols) for three in found for one in three}) > 2, system
-
-
-def strings(found: list[Hypothesis]) -> list[tuple[int, ...]]:
-    return [tuple(hypothesis.symbols) for hypothesis in found]
-
-
-SEARCHES = [
-    Search(),
-    Search(beam=3),
-    Search(nbest=3),
-    Search(samples=3, seed=4),
-    Search(nbest=2, rescore=False),
-]
+    lists = answer(talkative(system), words, Search(nbest=3))
+    assert len({len(one.hypothesis.symbols) for own in lists for one in own}) > 2
 
 
 @systems
 @pytest.mark.parametrize("search", SEARCHES)
-def test_answers_come_in_the_order_asked(system: str, search: Search, words: list[Encoded]):
-    model = talkative(system)
-    together = answers(model, words, search)
-    for place, (word, found) in enumerate(zip(words, together, strict=True)):
-        (alone,) = answers(model, [word], search, first=place)
-        assert strings(alone) == strings(found)
-        scores = [hypothesis.log_prob for hypothesis in found]
-        assert [hypothesis.log_prob for hypothesis in alone] == pytest.approx(scores, abs=1e-9)
+def test_answers_come_in_order_whatever_their_mates(
+    system: str, search: Search, words: list[Encoded]
+) -> None:
+    runtime = talkative(system)
+    together = [hypotheses(own) for own in answer(runtime, words, search)]
+    assert len(together) == len(words)
+    for place, (word, own) in enumerate(zip(words, together, strict=True)):
+        if search.samples:  # which depend on the place
+            alone = list(answer(runtime, [word] * (place + 1), search))[place]
+        else:
+            (alone,) = answer(runtime, [word], search)
+        assert strings(hypotheses(alone)) == strings(own)
+        scores = [hypothesis.log_prob for hypothesis in own]
+        assert [one.log_prob for one in hypotheses(alone)] == pytest.approx(scores, abs=1e-5)
 
 
 @systems
 @pytest.mark.parametrize("search", SEARCHES)
-def test_nothing_asked(system: str, search: Search):
-    assert answers(tiny_model(system), [], search) == []
+def test_threads_change_nothing(system: str, search: Search, words: list[Encoded]) -> None:
+    runtime = talkative(system, dtype=np.float32)
+    one, four = (
+        [
+            [(h.symbols, h.log_prob, h.finished) for h in hypotheses(own)]
+            for own in answer(runtime, words, search, threads=threads)
+        ]
+        for threads in (1, 4)
+    )
+    assert one == four
+    assert list(symbol_scores(runtime, words, threads=4)) == list(symbol_scores(runtime, words))
+    for here, there in zip(align(runtime, words), align(runtime, words, threads=4), strict=True):
+        assert (here.weights == there.weights).all()
 
 
 @systems
-def test_a_beam_of_1_is_greedy(system: str, words: list[Encoded]):
-    model = talkative(system)
-    found = answers(model, words, Search(beam=1))
-    assert strings([best for (best,) in found]) == strings(predictions(model, words))
+def test_predictions_are_greedy(system: str, words: list[Encoded]) -> None:
+    runtime = talkative(system)
+    greedy = [greedily(runtime, [word])[0] for word in words]
+    assert strings(predictions(runtime, words)) == strings(greedy)
+    lists = answer(runtime, words, Search(beam=1))
+    assert strings([one.hypothesis for (one,) in lists]) == strings(greedy)
 
 
 @systems
-def test_scores_are_the_log_likelihoods_and_in_order(system: str, words: list[Encoded]):
-    model = lean(tiny_model(system, scale=4.0, dtype=torch.float32), 2.0)
-    for search in SEARCHES[:4]:
-        for word, found in zip(words, answers(model, words, search), strict=True):
-            scores = [hypothesis.log_prob for hypothesis in found]
+def test_scores_are_the_log_likelihoods_and_in_order(
+    system: str, words: list[Encoded], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A search that leaves much out, so that its own sums would not do.
+    monkeypatch.setattr(batch, "TOLERANCE", 0.5)
+    monkeypatch.setattr(batch, "FEW_SYMBOLS", 0)
+    runtime = talkative(system, dtype=np.float32, scale=4.0)
+    inexact = 0
+    for search in SEARCHES:
+        lists = answer(runtime, words, search)
+        quick = answer(runtime, words, search, exact=False)
+        for word, own, rough in zip(words, lists, quick, strict=True):
+            scores = [one.log_prob for one in hypotheses(own)]
             if not search.samples:
                 assert scores == sorted(scores, reverse=True)
-            finished = [hypothesis for hypothesis in found if hypothesis.finished]
-            pairs = [Encoded(word.source, word.tags, [*h.symbols, 3]) for h in finished]
+            ended = [one for one in hypotheses(own) if one.finished]
+            pairs = [replace(word, target=[*one.symbols, END]) for one in ended]
             if system != "monotonic":
-                expected = log_likelihoods(model, pairs)
-                assert [h.log_prob for h in finished] == pytest.approx(expected, abs=1e-5)
+                expected = log_likelihoods(runtime, pairs)
+                assert [one.log_prob for one in ended] == pytest.approx(expected, abs=1e-5)
+            inexact += scores != pytest.approx([h.log_prob for h in hypotheses(rough)], abs=1e-5)
+    assert (inexact > 0) == (SYSTEMS[system].head == "hard")
+
+
+@systems
+def test_alignments_are_those_of_given_pairs(system: str, words: list[Encoded]) -> None:
+    runtime = talkative(system)
+    for search in SEARCHES[2:]:
+        for word, own in zip(words, answer(runtime, words, search, alignments=True), strict=True):
+            pairs = [replace(word, target=[*one.symbols, END]) for one in hypotheses(own)]
+            for one, expected in zip(own, align(runtime, pairs), strict=True):
+                assert one.alignment is not None
+                shape = len(one.hypothesis.symbols) + 1, len(word.source)
+                assert one.alignment.weights.shape == shape
+                np.testing.assert_allclose(one.alignment.weights, expected.weights, atol=1e-9)
+                assert one.alignment.path == expected.path
+    assert all(one.alignment is None for own in answer(runtime, words, Search()) for one in own)
+
+
+@systems
+def test_scores_and_alignments_of_pairs_are_their_own(system: str, words: list[Encoded]) -> None:
+    runtime = talkative(system)
+    rows, aligned = symbol_scores(runtime, words), align(runtime, words)
+    for pair, row, alignment in zip(words, rows, aligned, strict=True):
+        memory = runtime.read(Words.of([pair]))
+        lattice = runtime.follow(memory, Targets.of([0], [pair.target]))
+        assert row == pytest.approx(lattice.log_probs()[0].tolist(), abs=1e-9)
+        assert alignment.weights.shape == (len(pair.target), len(pair.source))
+        assert alignment.weights.dtype == np.float64
+        np.testing.assert_allclose(alignment.weights, lattice.weights()[0], rtol=0, atol=1e-9)
+        assert alignment.path == lattice.best_path()[0].tolist()
+    totals = [math.fsum(row) for row in symbol_scores(runtime, words)]
+    assert log_likelihoods(runtime, words) == pytest.approx(totals, abs=1e-9)
+
+
+@systems
+@pytest.mark.parametrize("place", [0, 1, 3])
+def test_nothing_comes_after_what_cannot_be_spelled(system: str, place: int) -> None:
+    runtime, pair = talkative(system), random_pair(4, 4)
+    odd = replace(pair, target=[*pair.target[:place], UNKNOWN, *pair.target[place:]])
+    scores, known = symbol_scores(runtime, [odd, pair])
+    assert len(scores) == len(odd.target)
+    assert scores[place:] == [-math.inf] * (len(odd.target) - place)
+    if system != "monotonic":  # whose aligner sees the whole target
+        assert scores[:place] == pytest.approx(known[:place], abs=1e-9)
+    assert log_likelihoods(runtime, [odd, pair])[0] == -math.inf
 
 
 @exact
 @pytest.mark.parametrize("mass", [0.3, 0.6])
-def test_the_shortest_list_that_covers_the_mass(system: str, mass: float):
-    model = lean(tiny_model(system, scale=4.0), 3.0)
+def test_the_shortest_list_that_covers_the_mass(system: str, mass: float) -> None:
+    runtime = tiny_runtime(system, scale=2.0, end=4.0)
     words = random_pairs(4, longest=2, seed=1)
-    for word, found in zip(words, answers(model, words, Search(mass=mass)), strict=True):
-        everything = distribution(model, word, longest=4)
-        best = sorted(everything.values(), reverse=True)
-        sums = torch.stack(best).exp().cumsum(0)
+    for word, own in zip(words, answer(runtime, words, Search(mass=mass)), strict=True):
+        best = sorted(distribution(runtime, word, longest=4).values(), reverse=True)
+        sums = np.cumsum(best)
         needed = int((sums < mass).sum()) + 1
-        assert len(found) == needed
-        assert covered(found) == pytest.approx(sums[:needed].tolist(), abs=1e-9)
-        assert covered(found)[-1] >= mass
+        assert len(own) == needed
+        assert covered(hypotheses(own)) == pytest.approx(sums[:needed].tolist(), abs=1e-9)
+        assert covered(hypotheses(own))[-1] >= mass
 
 
-def test_beams_are_widened_only_where_they_must(monkeypatch: pytest.MonkeyPatch):
+def test_beams_are_widened_only_where_they_must(monkeypatch: pytest.MonkeyPatch) -> None:
     widths: list[tuple[int, int]] = []
-    search = module.beam_search
+    search = batch.beam_search
 
-    def spy(model: Transducer, batch: object, width: int, *rest: object) -> object:
-        widths.append((width, len(batch)))  # type: ignore[arg-type]
-        return search(model, batch, width, *rest)  # type: ignore[arg-type]
+    def spy(*arguments: Any, **options: Any) -> Any:
+        *_, which, width = arguments
+        widths.append((width, len(which)))
+        return search(*arguments, **options)
 
-    monkeypatch.setattr(module, "beam_search", spy)
-    monkeypatch.setattr(module, "MASS_BEAM_LIMIT", 32)
+    monkeypatch.setattr(batch, "beam_search", spy)
+    monkeypatch.setattr(batch, "MASS_BEAM_LIMIT", 32)
     words = random_pairs(12, longest=3, seed=1)
-    found = answers(lean(tiny_model(scale=3.0), 1.0), words, Search(mass=0.9))
-    short = [strings for strings in found if covered(strings)[-1] < 0.9]
+    lists = list(answer(tiny_runtime(scale=2.0, end=1.6), words, Search(mass=0.9)))
+    short = [own for own in lists if covered(hypotheses(own))[-1] < 0.9]
     assert {width for width, _ in widths} == {8, 16, 32}
     counts = [sum(count for w, count in widths if w == width) for width in (8, 16, 32)]
-    assert 12 == counts[0] >= counts[1] >= counts[2] >= len(short) > 0
+    assert 12 == counts[0] > counts[1] >= counts[2] >= len(short) > 0
 
 
-def test_what_was_cut_off_covers_nothing():
-    model = lean(tiny_model(), -math.inf)
-    ((only,),) = answers(model, random_pairs(1), Search(mass=0.5))
-    assert not only.finished
-    assert covered([only]) == [0.0]
+def test_what_was_cut_off_covers_nothing() -> None:
+    endless = Table([{1: (0.5, 0), 2: (0.5, 0)}])
+    ((best,),) = answer(endless, random_pairs(1), Search(mass=0.5))
+    assert not best.hypothesis.finished
+    assert covered([best.hypothesis]) == [0.0]
 
 
-def test_samples_depend_on_the_seed_and_the_place_alone(words: list[Encoded]):
-    model = talkative()
-    two = answers(model, words[:1] * 2, Search(samples=20))
-    assert strings(two[0]) != strings(two[1])
-    more = answers(model, words[:1], Search(samples=30))
-    assert strings(more[0])[:20] == strings(two[0])
-    other = answers(model, words[:1], Search(samples=20, seed=1))
-    assert strings(other[0]) != strings(two[0])
-    assert len(set(strings(two[0]))) < 20  # some are equal, as it happens
+def test_mass_sums_to_at_most_1(words: list[Encoded]) -> None:
+    for own in answer(talkative(), words, Search(nbest=40)):
+        assert covered(hypotheses(own))[-1] <= 1 + 1e-9
+        assert math.isfinite(own[0].hypothesis.log_prob)
 
 
-def test_mass_sums_to_at_most_1(words: list[Encoded]):
-    for found in answers(talkative(), words, Search(nbest=40)):
-        assert covered(found)[-1] <= 1 + 1e-9
-        assert math.isfinite(found[0].log_prob)
+def test_samples_depend_on_the_seed_and_the_place_alone(words: list[Encoded]) -> None:
+    runtime = talkative()
+
+    def drawn(count: int, copies: int = 1, seed: int = 0) -> list[list[tuple[int, ...]]]:
+        lists = answer(runtime, words[:1] * copies, Search(samples=count, seed=seed))
+        return [strings(hypotheses(own)) for own in lists]
+
+    first, second = drawn(20, copies=2)
+    assert first != second
+    assert drawn(30)[0][:20] == first
+    assert drawn(20, seed=1)[0] != first
+    assert len(set(first)) < 20  # some are equal, as it happens
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_stream_is_read_window_by_window(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answers, "WINDOW", 8)
+    monkeypatch.setattr(answers, "BATCH_SYMBOLS", 20)
+    read = []
+
+    def stream() -> Iterator[Encoded]:
+        for k in range(1000):
+            read.append(k)
+            yield random_pair(1 + k % 3, 1, seed=k)
+
+    runtime = talkative(dtype=np.float32)
+    for make in (
+        lambda: answer(runtime, stream(), Search(), threads=threads),
+        lambda: symbol_scores(runtime, stream(), threads=threads),
+        lambda: align(runtime, stream(), threads=threads),
+    ):
+        read.clear()
+        iterator = iter(make())
+        for count in range(1, 40):
+            next(iterator)
+            assert len(read) <= count + 8 * (1 + 2 * threads)
+        iterator.close()  # type: ignore[attr-defined]
+
+
+class Spy:
+    """Passes on everything to a runtime, and counts."""
+
+    def __init__(self, runtime: Runtime[Any, Any]) -> None:
+        self.runtime = runtime
+        self.sizes: list[tuple[int, ...]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.runtime, name)
+
+    def read(self, words: Words) -> Any:
+        self.sizes.append(words.symbols.shape)
+        return self.runtime.read(words)
+
+    def follow(self, memory: Any, targets: Targets) -> Any:
+        self.sizes.append(targets.symbols.shape)
+        return self.runtime.follow(memory, targets)
+
+
+def test_batches_are_bounded(words: list[Encoded]) -> None:
+    for longest in (5, 50):
+        spy = Spy(tiny_runtime())
+        log_likelihoods(spy, random_pairs(30, longest=longest))  # type: ignore[arg-type]
+        assert len(spy.sizes) > 5
+        assert all(rows * columns <= 60 or rows == 1 for rows, columns in spy.sizes)
+    spy = Spy(tiny_runtime())
+    list(answer(spy, words, Search(beam=5)))  # type: ignore[arg-type]
+    # A beam counts each symbol as often as it is wide.
+    assert all(5 * rows * columns <= 60 or rows == 1 for rows, columns in spy.sizes)
+
+
+def test_large_alphabets_make_small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answers, "BATCH_CELLS", 10 * (len(TINY.target) - END))
+    spy = Spy(tiny_runtime())
+    log_likelihoods(spy, random_pairs(30))  # type: ignore[arg-type]
+    assert all(rows * columns <= 10 or rows == 1 for rows, columns in spy.sizes)
+
+
+def test_nothing_to_answer() -> None:
+    runtime = tiny_runtime()
+    for search in (*SEARCHES, Search(mass=0.5)):
+        assert list(answer(runtime, [], search, threads=2)) == []
+    assert predictions(runtime, []) == log_likelihoods(runtime, []) == []
+    assert list(align(runtime, [])) == list(symbol_scores(runtime, [])) == []
+
+
+def test_noise_close_to_1_draws_what_is_possible() -> None:
+    runtime, pair = tiny_runtime("hard-monotonic", dtype=np.float32), random_pair(4, 3)
+    almost = np.full((4, 2), np.nextafter(1.0, 0.0))
+    assert (sample_alignments(runtime, pair, almost) == len(pair.source) - 1).all()
+    assert (sample_alignments(runtime, pair, np.zeros((4, 2))) == 0).all()
+    with pytest.raises(HardalignError, match="posterior"):
+        sample_alignments(tiny_runtime("soft"), pair, almost)

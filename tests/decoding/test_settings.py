@@ -18,7 +18,7 @@ from hardalign.errors import HardalignError
         (Search(mass=0.5), 1, 1, MASS_BEAM_LIMIT),
     ],
 )
-def test_what_is_not_given_follows(search: Search, width: int, keep: int, most: int):
+def test_what_is_not_given_follows(search: Search, width: int, keep: int, most: int) -> None:
     assert (search.width, search.keep, search.most) == (width, keep, most)
 
 
@@ -38,6 +38,6 @@ def test_what_is_not_given_follows(search: Search, width: int, keep: int, most: 
         ({"nbest": 2, "samples": 3}, "one of"),
     ],
 )
-def test_the_impossible_is_refused(wrong: dict[str, int], word: str):
+def test_the_impossible_is_refused(wrong: dict[str, int], word: str) -> None:
     with pytest.raises(HardalignError, match=word):
-        Search(**wrong)  # type: ignore[arg-type]
+        Search(**wrong)

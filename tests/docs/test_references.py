@@ -15,7 +15,6 @@ NAME = re.compile(r"`([\w/]+\.py)::([\w.]+)`")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
-ADDING = ROOT / "docs/guide/adding-a-system.md"
 MATHEMATICS = ROOT / "docs/guide/mathematics.md"
 
 
@@ -68,11 +67,3 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_quoted_code_is_the_code(page: Path) -> None:
     for quote in quotes(page):
         assert quote.code in (ROOT / quote.path).read_text("utf-8"), quote.path
-
-
-def test_adding_a_system_takes_as_many_lines_as_the_page_says() -> None:
-    lines = [line for quote in quotes(ADDING) for line in quote.code.splitlines() if line.strip()]
-    imports = 1  # in build.py
-    assert len(lines) + imports < 60
-    assert f"It takes {len(lines) + imports} lines." in ADDING.read_text("utf-8")
-    assert len({quote.path for quote in quotes(ADDING)}) == 3

@@ -17,7 +17,7 @@ from hardalign.experiments.cluster import Cluster, KilledError, work
 from hardalign.experiments.engine import State, run_all
 from hardalign.experiments.execute import execute
 from hardalign.experiments.local import BUSY, DONE, FAILED, Circumstances
-from hardalign.folder import CHECKPOINT, WEIGHTS
+from hardalign.folder import WEIGHTS
 from hardalign.runs import (
     LOG,
     MODEL,
@@ -37,7 +37,8 @@ EPOCHS = 100
 @pytest.fixture
 def machines() -> Iterator[ray.cluster_utils.Cluster]:
     """A head that runs nothing, and one machine of one core: it is at work on whatever runs."""
-    impatient = {"health_check_period_ms": 500, "health_check_failure_threshold": 4}
+    # Who is dead refuses checks at once; who is merely busy has ten seconds to answer each.
+    impatient = {"health_check_period_ms": 1000, "health_check_failure_threshold": 10}
     head = {"num_cpus": 0, "include_dashboard": False, "_system_config": impatient}
     machines = ray.cluster_utils.Cluster(initialize_head=True, head_node_args=head)
     machines.add_node(wait=False, num_cpus=1)
@@ -54,7 +55,7 @@ class MachineKiller:
         self.killed = False
 
     def update(self, states: dict[Run, State]) -> None:
-        if not self.killed and (self._first / MODEL / CHECKPOINT).exists():
+        if not self.killed and epochs_of(self._first):
             assert not (self._first / RESULT).exists()
             (machine,) = self._machines.worker_nodes
             self._machines.remove_node(machine, allow_graceful=False)

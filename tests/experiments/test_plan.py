@@ -134,6 +134,13 @@ def test_what_is_wrong_with_a_plan(text: str, words: list[str]) -> None:
         assert word in str(caught.value)
 
 
+def test_plans_of_recipes_can_be_read() -> None:
+    plans = list((Path(__file__).parents[2] / "recipes").glob("*.toml"))
+    assert plans
+    for plan in plans:
+        assert load_plan(str(plan))
+
+
 def test_plans_in_files(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text('systems = ["hard"]\ncorpora = ["toy:copy"]')

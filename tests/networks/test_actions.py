@@ -9,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import TINY, random_pairs, widened
+from hardalign.actions import oracle_actions
 from hardalign.aligner import Path
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import BEGIN, END, RESERVED, UNKNOWN
 from hardalign.networks import actions as module
-from hardalign.networks.actions import Oracle, oracle_actions, pointers
+from hardalign.networks.actions import Oracle, pointers
 from hardalign.networks.batch import collate
 
 STEP = 99

@@ -31,7 +31,8 @@ Gradient = dict[str, Tensor]
 
 def gradient(value: Tensor, model: Transducer) -> Gradient:
     names, parameters = zip(*model.named_parameters(), strict=True)
-    return dict(zip(names, torch.autograd.grad(value, parameters), strict=True))
+    blocks = torch.autograd.grad(value, parameters, retain_graph=True)
+    return dict(zip(names, blocks, strict=True))
 
 
 def deal(monkeypatch: pytest.MonkeyPatch, rule: Callable[[Tensor], Tensor]) -> None:
@@ -273,6 +274,19 @@ def test_the_bound_lies_below_the_likelihood_and_rises_with_the_particles():
         bounds.append((probability * (together.logsumexp(1) - math.log(k))).sum().item())
     assert bounds[0] + 1e-4 < bounds[1] < bounds[2] - 1e-5
     assert bounds[2] < log_likelihood - 1e-4
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_what_the_gradient_leaves_out_is_small_and_not_nothing(seed: int):
+    """The draws' own probabilities have no gradient; docs/guide/mathematics.md has the figures."""
+    model, pair = tiny_model("hard-feed", seed=seed), random_pair(1, 2, seed=1)
+    log_weight, shares = plain_weights(model, pair)
+    expected = gradient((shares.detach() * log_weight).sum(), model)
+    log_likelihood = (shares * log_weight.exp()).sum().log()
+    exact = gradient(log_likelihood, model)
+    bias = sum(float((expected[name] - exact[name]).square().sum()) for name in exact) ** 0.5
+    length = sum(float(block.square().sum()) for block in exact.values()) ** 0.5
+    assert 1e-3 < bias / length < 0.02
 
 
 # What all of them promise.

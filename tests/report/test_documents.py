@@ -1,4 +1,4 @@
-"""The figures in the documents are those of the record."""
+"""The figures in the documents are those of the record, and the record those of the runs."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from types import ModuleType
 
 import pytest
 
+from hardalign.errors import InputError
 from hardalign.report.cells import collect
-from hardalign.report.record import read_record
 from report.synthetic import result, right
 
 ROOT = Path(__file__).parents[2]
@@ -27,7 +27,7 @@ def results() -> ModuleType:
 
 
 def test_documents_and_record_agree(results: ModuleType) -> None:
-    cells = collect(read_record(results.RECORD))
+    cells = collect(results.read_record(results.RECORD))
     for page in results.PAGES:
         text = page.read_text("utf-8")
         assert "<!-- results:" in text, page
@@ -44,3 +44,37 @@ def test_tables_follow_the_runs(results: ModuleType) -> None:
         "| paper | 28.8 |  |\n| hardalign | **29.0 ± 1.4** | 40.0 |\n"
         "<!-- end -->\nb\n"
     )
+
+
+def test_what_is_added_is_read(results: ModuleType, tmp_path: Path) -> None:
+    path = tmp_path / "runs.jsonl"
+    added = [
+        result(correct=right(71, 101)),
+        result(seed=1, correct=right(70)),
+        result("conll2017/danish", "soft", "large", epochs=3),
+    ]
+    results.add_to_record(path, added[1:])
+    results.add_to_record(path, added[:1])
+    kept = {one.run.name: one for one in results.read_record(path)}
+    assert kept.keys() == {one.run.name for one in added}
+    for one in added:
+        assert kept[one.run.name].run == one.run
+        assert kept[one.run.name].metrics == pytest.approx(one.metrics, abs=1e-5)
+        assert kept[one.run.name].correct == one.correct
+
+
+def test_the_same_run_has_one_row(results: ModuleType, tmp_path: Path) -> None:
+    path = tmp_path / "runs.jsonl"
+    results.add_to_record(path, [result(correct=right(50)), result(seed=1)])
+    before = path.read_text()
+    results.add_to_record(path, [result(seed=1)])
+    assert path.read_text() == before
+    results.add_to_record(path, [result(correct=right(60))])
+    assert sorted(one.metrics["acc"] for one in results.read_record(path)) == [60, 75]
+
+
+def test_damaged(results: ModuleType, tmp_path: Path) -> None:
+    path = tmp_path / "runs.jsonl"
+    path.write_text('{"corpus": "toy:copy"}\n')
+    with pytest.raises(InputError, match=r"runs\.jsonl, line 1: is not a result"):
+        results.read_record(path)

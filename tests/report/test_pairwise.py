@@ -3,23 +3,24 @@ from __future__ import annotations
 import pytest
 
 from hardalign.report.cells import collect
-from hardalign.report.pairwise import overall_tables, pair_tables, pairs
+from hardalign.report.pairwise import overall_tables, pair_tables, squares
 from report.synthetic import result, right
 
 
 def test_all_pairs_of_a_setting() -> None:
     counts = {"soft": 70, "hard": 90, "monotonic": 71}
     cells = collect(result(system=system, correct=right(n)) for system, n in counts.items())
-    found = list(pairs(cells))
-    assert {(pair.first, pair.second): round(pair.test.difference) for pair in found} == {
+    compared = squares(cells)
+    (square,) = compared.values()
+    assert {names: round(test.difference) for names, (test, _) in square.items()} == {
         ("soft", "hard"): -20,
         ("soft", "monotonic"): -1,
         ("hard", "monotonic"): 19,
     }
     # The largest p needs no correction, the smallest that for all three.
-    assert max(pair.p for pair in found) == pytest.approx(1)
-    assert min(pair.p / pair.test.p for pair in found if pair.test.p < 0.01) >= 2
-    (table,) = pair_tables(cells, found)
+    assert max(p for _, p in square.values()) == pytest.approx(1)
+    assert min(p / test.p for test, p in square.values() if test.p < 0.01) >= 2
+    (table,) = pair_tables(cells, compared)
     assert table.header == ("System", "soft", "hard", "monotonic")
     assert table.rows == [
         ("soft", "", "-20.0*", "-1.0"),
@@ -32,14 +33,16 @@ def test_what_cannot_be_compared() -> None:
     cells = collect(
         [result(system="soft"), result(system="hard"), result(system="monotonic", items="others")]
     )
-    found = list(pairs(cells))
-    assert [(pair.first, pair.second) for pair in found] == [("soft", "hard")]
-    (table,) = pair_tables(cells, found)
+    compared = squares(cells)
+    assert [list(square) for square in compared.values()] == [[("soft", "hard")]]
+    (table,) = pair_tables(cells, compared)
     assert table.rows[2] == ("monotonic", "–", "–", "")
 
 
 def test_sizes_are_not_compared() -> None:
-    assert list(pairs(collect([result(), result(system="soft", size="large")]))) == []
+    cells = collect([result(), result(system="soft", size="large")])
+    assert list(squares(cells).values()) == [{}, {}]
+    assert list(pair_tables(cells, squares(cells))) == []
 
 
 def test_all_data_sets_together() -> None:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 from conftest import TINY, tiny_vocabulary
 from hardalign.config import ModelConfig, TrainingConfig
@@ -20,7 +21,7 @@ from hardalign.folder import (
     description_files,
     read_description,
 )
-from hardalign.training.claim import DEFAULT_THREADS, claim_folder
+from hardalign.training.claim import claim_folder, default_threads
 
 RUN = Description(ModelConfig(), TrainingConfig(), FORMATS["pairs"], TINY, Origin())
 
@@ -31,7 +32,7 @@ def with_threads(threads: int | None) -> Description:
 
 def test_a_new_folder_is_described(tmp_path: Path) -> None:
     claimed = claim_folder(tmp_path / "a" / "b", RUN)
-    assert claimed == with_threads(DEFAULT_THREADS)
+    assert claimed == with_threads(1)
     assert read_description(tmp_path / "a" / "b") == claimed
 
 
@@ -83,6 +84,27 @@ def test_threads_stay_as_they_were_or_a_remark_is_made(
     claimed = claim_folder(tmp_path, with_threads(now), resume=True, note=notes.append)
     assert claimed.training.threads == then
     assert ["threads" in note for note in notes] == [True] * remark
+
+
+@pytest.mark.parametrize(
+    ("environment", "cores", "threads"),
+    [
+        ({}, 8, 1),
+        ({"GOMP_SPINCOUNT": "1000"}, 8, 2),
+        ({"GOMP_SPINCOUNT": "1000"}, 1, 1),
+        ({"OMP_WAIT_POLICY": "PASSIVE"}, 2, 2),
+        ({"OMP_WAIT_POLICY": "active"}, 2, 1),
+    ],
+)
+def test_two_threads_only_where_they_do_not_spin(
+    environment: dict[str, str], cores: int, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: cores)
+    assert default_threads() == threads
 
 
 def test_replacing_a_model_leaves_other_files(tmp_path: Path) -> None:

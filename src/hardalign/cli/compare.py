@@ -13,6 +13,7 @@ from hardalign.errors import HardalignError
 from hardalign.version import __version__
 
 if TYPE_CHECKING:
+    from hardalign.data.formats import Format
     from hardalign.jobs.compare import Contest
 
 
@@ -63,6 +64,12 @@ def compare(
     skipped = Skipped()
     predictors = [load(model) for model in models]
     layout = predictors[0].description.format
+    for model, predictor in zip(models, predictors, strict=True):
+        if _cut(predictor.description.format) != _cut(layout):
+            raise HardalignError(
+                f"{models[0]} and {model} cannot be compared: they cut strings into symbols in "
+                "different ways; see hardalign info"
+            )
     reading = files.resolve(layout)
     examples = read_examples(file, reading, "evaluation", allow_empty=allow_empty, skipped=skipped)
     items = evaluation_items(examples)
@@ -82,6 +89,12 @@ def compare(
     _print(result, words)
     how = f"beam {beam}" if beam and beam > 1 else "greedy"
     print(f"\n{file} | n={len(items)} distinct sources | {how} | hardalign {__version__}")
+
+
+def _cut(layout: Format) -> tuple[str, ...]:
+    """Returns all that decides which symbols a string has."""
+    separators = layout.source_separator, layout.target_separator, layout.tag_separator
+    return (*separators, layout.normalization, layout.source_case)
 
 
 def _print(result: Contest, words: int) -> None:

@@ -20,6 +20,11 @@ Number = Annotated[Optional[int], tyro.conf.arg(metavar="N", help_behavior_hint=
 Count = Annotated[Optional[int], tyro.conf.arg(metavar="K", help_behavior_hint="")]
 Share = Annotated[Optional[float], tyro.conf.arg(metavar="P", help_behavior_hint="")]
 OutputFile = Annotated[Optional[Path], tyro.conf.arg(metavar="FILE", help_behavior_hint="")]
+Files = Annotated[
+    tuple[str, ...],
+    tyro.conf.UseAppendAction,
+    tyro.conf.arg(metavar="FILE", help_behavior_hint=""),
+]
 OptionalModel = Annotated[Optional[str], tyro.conf.arg(metavar="MODEL", help_behavior_hint="")]
 OptionalFile = Annotated[Optional[str], tyro.conf.arg(metavar="FILE", help_behavior_hint="")]
 Model = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="MODEL")]

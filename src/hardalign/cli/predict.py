@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
-import sys
 from collections.abc import Iterator
 from json import dumps
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
@@ -16,6 +12,7 @@ from hardalign.cli.console import note, note_score_kind, note_skipped, watched
 from hardalign.cli.options import (
     Count,
     FileOptions,
+    Files,
     Model,
     Number,
     OutputFile,
@@ -23,9 +20,11 @@ from hardalign.cli.options import (
     threads_or_cores,
 )
 from hardalign.cli.remarks import Remarks
-from hardalign.files import whole_file
+from hardalign.cli.speaking import lines_to, pronounce, read_known
+from hardalign.errors import HardalignError
 
 if TYPE_CHECKING:
+    from hardalign.jobs.known import Answer
     from hardalign.prediction import Prediction
 
 
@@ -41,6 +40,10 @@ def predict(
     scores: bool = False,
     alignments: bool = False,
     jsonl: bool = False,
+    lexicon: Files = (),
+    ipa: bool = False,
+    text: bool = False,
+    spell_capitals: bool = False,
     output: OutputFile = None,
     threads: Number = None,
     files: FileOptions = FileOptions(),  # noqa: B008 - frozen
@@ -52,6 +55,8 @@ def predict(
     $ hardalign predict runs/g2p words.txt --scores --output lexicon.tsv
 
     $ hardalign predict runs/g2p words.txt --beam 10 --nbest 3 --jsonl
+
+    $ hardalign predict en-g2p letter.txt --text --lexicon cmudict --ipa
 
     A line holds a source alone (with tags: lemma TAB TAG;TAG), or all the columns of the model's
     format, whose target is then ignored. Printed is: source TAB prediction. Predictions stop at 4
@@ -78,6 +83,11 @@ def predict(
             source-target, from 0, as hardalign align prints them.
         jsonl: Print one JSON object per input line: source and predictions, each with text,
             symbols, log_prob and finished (false if it was cut off).
+        lexicon: A file of known words, or cmudict: a word found there is answered with all its
+            pronunciations, and the model is not asked. May be given several times.
+        ipa: Write ARPAbet as IPA, with stress marks before syllables.
+        text: The file is running text: words are pronounced, all else stays as it is.
+        spell_capitals: In a text, spell words in capitals letter by letter.
         output: Write to this file, whole or not at all, instead of standard output.
         threads: How many batches of words to work on at a time. (default: one per core)
         files: How the file is read, if not as the model was trained.
@@ -85,30 +95,48 @@ def predict(
     from hardalign.data.reading import Skipped, read_examples
     from hardalign.data.vocabulary import UnknownSymbols
     from hardalign.decoding import Search
+    from hardalign.jobs.known import answers_with_known
     from hardalign.predictor import load
 
     search = Search(beam, nbest, mass, sample, seed)
     predictor = load(model)
+    known = read_known(predictor, lexicon, ipa)
+    if text:
+        if scores or alignments or jsonl or nbest or mass or sample:
+            raise HardalignError(
+                "a text has one pronunciation for each word, and nothing beside it"
+            )
+        with lines_to(output) as lines:
+            lines.writelines(
+                pronounce(
+                    predictor, file, known, ipa, spell_capitals, search, threads_or_cores(threads)
+                )
+            )
+        return
+    if spell_capitals:
+        raise HardalignError("--spell-capitals goes with --text")
     unknown = UnknownSymbols(predictor.description.vocabulary.source)
     skipped = Skipped()
     layout = files.resolve(predictor.description.format)
     examples = read_examples(file, layout, "prediction", skipped=skipped)
-    remarks = Remarks(nbest or 1, mass)
-    answers = predictor.answers(
-        examples,
+    remarks = Remarks(nbest or 1, mass, predictor.description.vocabulary)
+    answers = answers_with_known(
+        predictor,
+        remarks.watch(examples),
         search,
+        known,
         unknown=unknown,
         alignments=alignments,
         exact=scores or jsonl,
         threads=threads_or_cores(threads),
     )
-    with _lines_to(output) as lines:
-        for predictions in watched(answers, "words", printed=output is None):
-            remarks.see(predictions)
+    with lines_to(output) as lines:
+        for answer in watched(answers, "words", printed=output is None):
+            remarks.see(answer)
             if jsonl:
-                lines.write(dumps(_object(predictions, mass), ensure_ascii=False) + "\n")
+                lines.write(dumps(_object(answer, mass, ipa), ensure_ascii=False) + "\n")
             else:
-                lines.writelines(_rows(predictions, scores, mass, alignments))
+                lines.writelines(_rows(answer.predictions, scores, mass, alignments, ipa))
     note_skipped(file, skipped, "answered with an empty prediction")
     if report := unknown.report():
         note(report)
@@ -118,13 +146,15 @@ def predict(
 
 
 def _rows(
-    predictions: list[Prediction], scores: bool, mass: float | None, alignments: bool
+    predictions: list[Prediction], scores: bool, mass: float | None, alignments: bool, ipa: bool
 ) -> Iterator[str]:
     """Yields a line for each prediction."""
     from hardalign.decoding import covered
+    from hardalign.jobs.ipa import arpabet_to_ipa
 
     for prediction, so_far in zip(predictions, covered(predictions), strict=True):
-        columns = [prediction.source, prediction.text]
+        text = arpabet_to_ipa(prediction.symbols) if ipa else prediction.text
+        columns = [prediction.source, text]
         if scores:
             columns.append(f"{prediction.log_prob:.6f}")
         if mass is not None:
@@ -134,27 +164,17 @@ def _rows(
         yield "\t".join(columns) + "\n"
 
 
-def _object(predictions: list[Prediction], mass: float | None) -> dict[str, Any]:
+def _object(answer: Answer, mass: float | None, ipa: bool) -> dict[str, Any]:
     """Returns all predictions for one source."""
     from hardalign.decoding import covered
+    from hardalign.jobs.ipa import arpabet_to_ipa
 
+    predictions = answer.predictions
     source = predictions[0].source
     # A blank line has no source, and its empty prediction is not the model's.
     entries = [prediction.to_dict() for prediction in predictions if source]
-    content: dict[str, Any] = {"source": source, "predictions": entries}
-    if mass is not None:
-        content["mass"] = covered(predictions)[-1]
-    return content
-
-
-@contextlib.contextmanager
-def _lines_to(output: Path | None) -> Iterator[TextIO]:
-    """Standard output, or a file that appears when it is complete; UTF-8 either way."""
-    if output is None:
-        yield sys.stdout
-        return
-    with whole_file(output) as file:
-        lines = io.TextIOWrapper(file, encoding="utf-8", newline="\n")
-        yield lines
-        lines.flush()
-        lines.detach()
+    if ipa:
+        for entry in entries:
+            entry["ipa"] = arpabet_to_ipa(entry["symbols"])
+    content = {"source": source, "origin": answer.origin, "predictions": entries}
+    return content if mass is None else content | {"mass": covered(predictions)[-1]}

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from hardalign.cli.console import note
 
 if TYPE_CHECKING:
-    from hardalign.prediction import Prediction
+    from hardalign.data.example import Example
+    from hardalign.data.vocabulary import Vocabulary
+    from hardalign.jobs.known import Answer
 
 
 class Remarks:
     """Which items were not answered as one may expect."""
 
-    def __init__(self, nbest: int, mass: float | None) -> None:
+    def __init__(self, nbest: int, mass: float | None, vocabulary: Vocabulary) -> None:
+        self._vocabulary = vocabulary
+        self._sentences = 0
         self._nbest = nbest
         self._mass = mass
         self._items = 0
@@ -21,11 +26,22 @@ class Remarks:
         self._short: list[int] = []
         self._uncovered: list[int] = []
 
-    def see(self, predictions: list[Prediction]) -> None:
-        """Look at the answers to the next item."""
+    def watch(self, examples: Iterable[Example]) -> Iterator[Example]:
+        """Passes examples on, and counts those that look like sentences to a model of words."""
+        from hardalign.jobs.text import has_blank
+
+        for example in examples:
+            self._sentences += has_blank(example, self._vocabulary)
+            yield example
+
+    def see(self, answer: Answer) -> None:
+        """Looks at the answer to the next item."""
         from hardalign.decoding import covered
 
         self._items += 1
+        predictions = answer.predictions
+        if answer.known:
+            return
         self._cut_off += [self._items for prediction in predictions if not prediction.finished]
         if len(predictions) < self._nbest and predictions[0].source:
             self._short.append(self._items)
@@ -33,7 +49,11 @@ class Remarks:
             self._uncovered.append(self._items)
 
     def report(self) -> None:
-        """Say what was seen, if anything was."""
+        """Says what was seen, if anything was."""
+        from hardalign.jobs.text import BLANK_ADVICE
+
+        if self._sentences:
+            note(f"{self._sentences} {BLANK_ADVICE} (--text)")
         from hardalign.decoding import LENGTH_LIMIT, MASS_BEAM_LIMIT
 
         for items, what in (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -77,11 +78,15 @@ def train(
         devices: How many of them.
         precision: Of the arithmetic.
         threads: Processor threads of each process; the last digits of the weights depend on it.
-            (default: 1, or as many as the run had before)
+            (default: 2 if there are as many, or what the run had before)
         resume: Go on with the run in DIR after its last complete epoch.
         overwrite: Replace the model in DIR.
     """
     find_system(system)  # a misspelled name should not wait for torch
+    if not {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"} & os.environ.keys():
+        # Before torch is there: its threads spin while they wait for each other, and beside a busy
+        # process that takes nearly all of their time. A short spin costs little elsewhere.
+        os.environ["GOMP_SPINCOUNT"] = "1000"
     from hardalign.cli.progress import TrainingProgress
     from hardalign.training.api import train as run
 

@@ -13,9 +13,10 @@ from hardalign.corpora.fetch import corpus_files
 from hardalign.corpora.registry import RegisteredCorpus, Split, registry, unknown_corpus
 from hardalign.corpora.toys import toy_target, toy_words
 from hardalign.data.example import Example, Symbols
+from hardalign.data.fields import Purpose
 from hardalign.data.formats import FORMATS, Format
 from hardalign.data.lines import read_lines
-from hardalign.data.reading import Purpose, read_examples
+from hardalign.data.reading import read_examples
 from hardalign.errors import HardalignError
 from hardalign.origin import CorpusOrigin
 

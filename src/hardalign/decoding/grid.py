@@ -94,5 +94,10 @@ def best_columns(scores: Floats, count: int) -> Ints:
         return np.argsort(-scores, 1, kind="stable")[:, :count]
     top = np.argpartition(-scores, count - 1, 1)[:, :count]
     top.sort(1)
-    order = np.argsort(-np.take_along_axis(scores, top, 1), 1, kind="stable")
-    return np.take_along_axis(top, order, 1)
+    values = np.take_along_axis(scores, top, 1)
+    columns = np.take_along_axis(top, np.argsort(-values, 1, kind="stable"), 1)
+    least = values.min(1)
+    tied = ((scores >= least[:, None]).sum(1) > count) & (least > -np.inf)
+    if tied.any():  # which of the equals were taken is anybody's guess
+        columns[tied] = np.argsort(-scores[tied], 1, kind="stable")[:, :count]
+    return columns

@@ -12,6 +12,7 @@ import socket
 from pathlib import Path
 from typing import Any
 
+from hardalign.bundled import RUN
 from hardalign.errors import HardalignError
 from hardalign.experiments.engine import Outcome
 from hardalign.experiments.local import (
@@ -24,7 +25,7 @@ from hardalign.experiments.local import (
     start_process,
     stop_process,
 )
-from hardalign.runs import RUN, Run, write_failure
+from hardalign.runs import Run, write_failure
 
 RETRIES = 5
 """How many machines a run may lose before it counts as failed."""

@@ -6,8 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
+from hardalign.bundled import RUN
 from hardalign.experiments.settings import settings_of
-from hardalign.runs import RUN, Run, epochs_of, read_run
+from hardalign.runs import Run, epochs_of, read_run
 
 
 class Estimate:

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 
 import hardalign
+from hardalign.bundled import MODEL
 from hardalign.corpora.load import load_corpus
 from hardalign.data.example import Example, evaluation_items
 from hardalign.data.formats import FORMATS
@@ -16,16 +17,7 @@ from hardalign.experiments.settings import settings_of
 from hardalign.files import sha256, write_json
 from hardalign.metrics import evaluate, score_item
 from hardalign.predictor import Predictor
-from hardalign.runs import (
-    FAILURE,
-    MODEL,
-    RESULT,
-    Files,
-    Result,
-    Run,
-    epochs_of,
-    read_result,
-)
+from hardalign.runs import FAILURE, RESULT, Files, Result, Run, epochs_of, read_result
 from hardalign.training.job import Reporter
 from hardalign.version import __version__
 

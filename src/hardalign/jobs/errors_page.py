@@ -36,6 +36,9 @@ summary .count { float: right; color: var(--soft); }
 .aligned td { text-align: center; padding: .1rem .4rem; background: var(--cell);
   border: 2px solid var(--ground); min-width: 1.6rem; height: 1.9rem; }
 .aligned th { font-weight: 400; color: var(--soft); padding-right: .5rem; }
+td.n { white-space: nowrap; }
+@media (max-width: 40rem) { td, th { padding-right: .5rem; font-size: .85rem; }
+  td.wide { display: none; } }
 .bad { color: var(--bad); font-weight: 600; } .good { color: var(--good); font-weight: 600; }
 """
 

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from hardalign import aligner
+from hardalign.actions import oracle_actions
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import END
 from hardalign.networks.batch import Batch, pad
@@ -24,33 +25,6 @@ CACHED_PAIRS = 1 << 18
 
 Key = tuple[tuple[int, ...], tuple[int, ...]]
 """The letters of a source and of a target: what an alignment depends on."""
-
-
-def oracle_actions(path: aligner.Path, target: Sequence[int], step: int) -> list[int]:
-    """Tells an alignment as actions.
-
-    The pointer steps onto each letter in turn. What is aligned to the letter is written there, a
-    deleted letter writes nothing, and an insertion is written wherever the pointer is: what
-    stands before all letters, such as a prefix, at the begin symbol, where nothing else is ever
-    written, so that a prefix and the first letter are never rivals for the same step. The end
-    comes at the end symbol only: the decision to stop is made where the word is seen to be over,
-    and every pair has as many STEPs as source positions to step to.
-
-    Args:
-        path: An alignment of the letters of both sides.
-        target: The target's letters, as numbers.
-        step: The number of STEP.
-
-    Returns:
-        Actions, END the last.
-    """
-    actions: list[int] = []
-    for j, i in path:
-        if j is not None:
-            actions.append(step)
-        if i is not None:
-            actions.append(target[i])
-    return [*actions, step, END]
 
 
 def pointers(actions: Tensor, step: int) -> Tensor:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import combinations
 
 from hardalign.report.cells import Cells, Setting, differences, paired
@@ -15,39 +14,25 @@ Square = dict[tuple[str, str], tuple[Comparison, float]]
 """How some pairs of systems compare, and p corrected for all pairs by Holm's method."""
 
 
-@dataclass(frozen=True)
-class Pair:
-    """Two systems in one setting."""
-
-    setting: Setting
-    first: str
-    second: str
-    test: Comparison
-    p: float
-    """Corrected for all pairs of the setting, by Holm's method."""
-
-
-def pairs(cells: Cells) -> Iterator[Pair]:
+def squares(cells: Cells) -> dict[Setting, Square]:
     """Compare all systems of a setting that have runs on the same items."""
-    for setting, systems in cells.items():
-        square = _square(
+    return {
+        setting: _square(
             {
                 names: [items]
                 for names in combinations(systems, 2)
                 if (items := differences(*(systems[name] for name in names))) is not None
             }
         )
-        for (first, second), (test, p) in square.items():
-            yield Pair(setting, first, second, test, p)
+        for setting, systems in cells.items()
+    }
 
 
-def pair_tables(cells: Cells, compared: list[Pair]) -> Iterator[Table]:
+def pair_tables(cells: Cells, compared: dict[Setting, Square]) -> Iterator[Table]:
     """One square per setting with at least two systems: by how many points a row beats a column."""
-    squares: dict[Setting, Square] = {}
-    for pair in compared:
-        squares.setdefault(pair.setting, {})[pair.first, pair.second] = pair.test, pair.p
-    for setting, square in squares.items():
-        yield _table(str(setting), list(cells[setting]), square)
+    for setting, square in compared.items():
+        if square:
+            yield _table(str(setting), list(cells[setting]), square)
 
 
 def overall_tables(cells: Cells) -> Iterator[Table]:

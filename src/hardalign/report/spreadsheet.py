@@ -8,80 +8,53 @@ import statistics
 from collections.abc import Iterable
 
 from hardalign.report.cells import Cell, Cells, Setting
-from hardalign.report.pairwise import Pair
-from hardalign.report.paper import (
-    ACC,
-    METRICS,
-    MFS,
-    MLD,
-    PER,
-    SIZES,
-    TASKS,
-    WER,
-    Metric,
-    paper_corpora,
-    paper_systems,
-    published,
-)
+from hardalign.report.pairwise import Square
+from hardalign.report.paper import ACC, MFS, MLD, PER, WER, Metric, published
 
 Row = dict[str, str | int | float | None]
 
 
 def results_csv(cells: Cells) -> str:
-    """Every combination of the paper and every other that has runs; empty where there is none.
+    """Every figure of every setting and system that has runs, the paper's beside it.
 
     Where there are several seeds, epochs and seconds are means.
     """
-    present = {
-        (setting, system): cell for setting in cells for system, cell in cells[setting].items()
-    }
-    paper = {
-        (Setting(corpus, size), system): None
-        for task in TASKS
-        for corpus in paper_corpora(task)
-        for size in SIZES
-        for system in paper_systems()
-    }
     return _write(
-        _figures(setting, system, metric, cell)
-        for (setting, system), cell in {**paper, **present}.items()
-        for metric in _metrics(setting, cell)
+        _figures(setting, cell, metric)
+        for setting, systems in cells.items()
+        for cell in systems.values()
+        for metric in (ACC, WER, PER, MFS, MLD)
     )
 
 
-def pairs_csv(pairs: Iterable[Pair]) -> str:
+def pairs_csv(compared: dict[Setting, Square]) -> str:
     """Every pair of systems that was compared on a data set."""
-    rows = [
-        _setting(pair.setting)
-        | {"first": pair.first, "second": pair.second, "points": pair.test.difference}
-        | {"low": pair.test.low, "high": pair.test.high, "p": pair.test.p, "p_holm": pair.p}
-        | {"items": pair.test.items}
-        for pair in pairs
-    ]
-    return _write(rows)
+    return _write(
+        _setting(setting)
+        | {"first": first, "second": second, "points": test.difference}
+        | {"low": test.low, "high": test.high, "p": test.p, "p_holm": p, "items": test.items}
+        for setting, square in compared.items()
+        for (first, second), (test, p) in square.items()
+    )
 
 
-def _metrics(setting: Setting, cell: Cell | None) -> Iterable[Metric]:
-    """A run has all metrics, whether or not the paper has them for this task."""
-    metrics = METRICS[setting.task]
-    return dict.fromkeys((*metrics, ACC, WER, PER, MFS, MLD)) if cell else metrics
-
-
-def _figures(setting: Setting, system: str, metric: Metric, cell: Cell | None) -> Row:
-    paper = published(setting.corpus, setting.size, system, metric)
-    row: Row = {"task": setting.task, **_setting(setting), "system": system}
-    row |= {"metric": metric.name, "paper": paper}
-    ours = cell.mean(metric) if cell else None
-    runs = cell.results if cell else ()
-    return row | {
+def _figures(setting: Setting, cell: Cell, metric: Metric) -> Row:
+    paper = published(setting.corpus, setting.size, cell.system, metric)
+    ours, runs = cell.mean(metric), cell.results
+    return {
+        "task": setting.task,
+        **_setting(setting),
+        "system": cell.system,
+        "metric": metric.name,
+        "paper": paper,
         "ours": ours,
-        "sd": cell.deviation(metric) if cell else None,
+        "sd": cell.deviation(metric),
         "difference": None if paper is None or ours is None else ours - paper,
         "seeds": " ".join(str(run.run.seed) for run in runs),
-        "items": runs[0].sources if runs else None,
-        "parameters": runs[0].parameters if runs else None,
-        "epochs": statistics.fmean(run.epochs for run in runs) if runs else None,
-        "seconds": statistics.fmean(run.seconds for run in runs) if runs else None,
+        "items": runs[0].sources,
+        "parameters": runs[0].parameters,
+        "epochs": statistics.fmean(run.epochs for run in runs),
+        "seconds": statistics.fmean(run.seconds for run in runs),
     }
 
 

@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from hardalign.bundled import RUN
 from hardalign.files import make_folder, write_bytes
 from hardalign.report.cells import collect
 from hardalign.report.claims import FINDINGS
 from hardalign.report.figures import save_figures
 from hardalign.report.findings import SEEDS, decide
 from hardalign.report.markup import MISSING, Table, escape_markdown
-from hardalign.report.pairwise import overall_tables, pair_tables, pairs
+from hardalign.report.pairwise import overall_tables, pair_tables, squares
 from hardalign.report.paper import METRICS, remarks
 from hardalign.report.significance import INTERVAL, LEVEL, SEED_TEST, TEST
 from hardalign.report.spreadsheet import pairs_csv, results_csv
 from hardalign.report.tables import average_tables, breakdown_tables, coverage_table
 from hardalign.report.verdicts import evidence_table, verdict_table
-from hardalign.runs import FAILURE, RESULT, RUN, Failure, read_failures, read_results
+from hardalign.runs import FAILURE, RESULT, Failure, read_failures, read_results
 from hardalign.version import __version__
 
 FOLDER = "report"
@@ -48,8 +49,8 @@ def write_report(folder: Path) -> list[Path]:
     evidence = [evidence_table(finding, decisions) for finding, _, decisions in decided]
     averages, breakdowns = list(average_tables(cells)), list(breakdown_tables(cells))
     coverage = coverage_table(cells)
-    compared = list(pairs(cells))
-    squares = [*overall_tables(cells), *pair_tables(cells, compared)]
+    compared = squares(cells)
+    pairs = [*overall_tables(cells), *pair_tables(cells, compared)]
     pictures = save_figures(target, cells)
 
     versions = ", ".join(sorted({result.version for result in results})) or MISSING
@@ -76,11 +77,11 @@ def write_report(folder: Path) -> list[Path]:
         *_markdown(breakdowns),
         "## System against system\n",
         ABOUT_PAIRS,
-        *_markdown(squares),
+        *_markdown(pairs),
         "## Pictures\n",
         *_shown(pictures),
     ]
-    tables = [verdicts, *evidence, *averages, coverage, *breakdowns, *squares]
+    tables = [verdicts, *evidence, *averages, coverage, *breakdowns, *pairs]
     files = {
         "report.md": "\n".join(report),
         "results.csv": results_csv(cells),

@@ -11,11 +11,12 @@ from hardalign.runtime.chained import Chained, Jumps
 from hardalign.runtime.decoder import Decoder
 from hardalign.runtime.encoder import Encoder
 from hardalign.runtime.fed import FedDecoder, FedParts, HardFed, SoftFed
-from hardalign.runtime.hard import Hard, Reader
+from hardalign.runtime.hard import Hard
 from hardalign.runtime.interface import Runtime
 from hardalign.runtime.numbers import Floats
 from hardalign.runtime.output import Output
 from hardalign.runtime.pointer import Pointer
+from hardalign.runtime.reader import Reader
 from hardalign.runtime.soft import Soft
 from hardalign.systems import CHAINS, System, find_system, imported
 

@@ -16,11 +16,11 @@ import numpy as np
 from hardalign.runtime.attention import Attention, Memory
 from hardalign.runtime.chain import Chain
 from hardalign.runtime.encoder import SourceStates
-from hardalign.runtime.hard import Reader, State
 from hardalign.runtime.interface import Runtime, Step
 from hardalign.runtime.lattice import Lattice
 from hardalign.runtime.numbers import Bools, Floats, Ints, log_softmax, logsumexp, unwarned
 from hardalign.runtime.output import Mixture
+from hardalign.runtime.reader import Reader, State
 from hardalign.runtime.words import Targets, Words
 
 

@@ -5,27 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from hardalign.runtime.attention import Memory, of_words
-from hardalign.runtime.hard import Reader, State
-from hardalign.runtime.interface import Runtime, Step
+from hardalign.runtime.interface import Step
 from hardalign.runtime.lattice import Lattice, Weighted
 from hardalign.runtime.numbers import Floats, Ints, tanh_, unwarned
-from hardalign.runtime.words import Targets, Words
+from hardalign.runtime.reader import State, Unfed
+from hardalign.runtime.words import Targets
 
 
-class Soft(Runtime[Memory, State]):
+class Soft(Unfed):
     """Each symbol is produced from a weighted mean of the source states."""
-
-    def __init__(self, reader: Reader) -> None:
-        self._reader = reader
-        self.symbols = reader.output.symbols
-
-    def read(self, words: Words) -> Memory:
-        """Reads source words."""
-        return self._reader.read(words)
-
-    def start(self, memory: Memory) -> State:
-        """Returns the state before the first step."""
-        return self._reader.start(memory)
 
     @unwarned
     def step(self, state: State, rows: Ints, symbols: Ints, tolerance: float = 0.0) -> Step[State]:

@@ -72,7 +72,8 @@ def train(
         device: ``"auto"``, ``"cpu"``, ``"cuda"`` or ``"mps"``.
         devices: How many of them, with a process for each.
         precision: ``"32-true"`` or ``"64-true"``; on a GPU also ``"bf16-mixed"`` or ``"16-mixed"``.
-        threads: Processor threads of each process. None is 1, or what a resumed run had before.
+        threads: Processor threads of each process. None is what a resumed run had before; else 1,
+            or 2 where the environment keeps waiting threads from spinning (GOMP_SPINCOUNT).
         resume: Go on with the run in the folder after its last complete epoch.
         overwrite: Replace the model in the folder.
         reporter: Is told how training goes; nobody is, by default.

@@ -1,0 +1,85 @@
+"""Tiny models of every system that answer, made of random numbers, without torch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from conftest import TINY, random_pairs
+from hardalign import aligner
+from hardalign.actions import aligner_pair
+from hardalign.config import ModelConfig, TrainingConfig
+from hardalign.data.formats import FORMATS
+from hardalign.data.vocabulary import END, Vocabulary
+from hardalign.folder import Description, Origin
+from hardalign.predictor import Predictor
+from hardalign.runtime import Runtime, build_runtime
+from hardalign.shapes import parameter_shapes
+from hardalign.tensors import Tensors
+
+
+def tiny_config(system: str = "hard", layers: int = 1) -> ModelConfig:
+    """Sizes that are all different, so that none can stand for another."""
+    return ModelConfig(
+        system, embedding=3, encoder=4, encoder_layers=layers, decoder=5, decoder_layers=layers
+    )
+
+
+def tiny_tensors(
+    system: str = "hard",
+    vocabulary: Vocabulary = TINY,
+    *,
+    seed: int = 0,
+    scale: float = 5.0,
+    layers: int = 1,
+    end: float = 0.0,
+    dtype: type[np.floating[Any]] = np.float64,
+) -> Tensors:
+    """Random weights, no bias among them zero.
+
+    Args:
+        system: A name in ``SYSTEMS``.
+        vocabulary: Its symbols.
+        seed: Of the weights.
+        scale: How far from uniform distributions are.
+        layers: LSTM layers of the encoder and of the decoder.
+        end: Is added to the bias of the end, which makes strings shorter or longer.
+        dtype: Of the weights.
+    """
+    generator = np.random.default_rng(seed)
+    shapes = parameter_shapes(tiny_config(system, layers), vocabulary)
+    tensors = {}
+    for name, shape in shapes.items():
+        width = 1 if "embedding" in name else shape[-1]
+        tensors[name] = generator.normal(0, scale / width**0.5, shape).astype(dtype)
+        if name.endswith("output.bias"):
+            tensors[name][END] += end
+    if "oracle.table" in tensors:
+        sizes = (len(vocabulary.source.letters) + 1, len(vocabulary.target.letters) + 1)
+        pairs = random_pairs(12, seed=seed, vocabulary=vocabulary)
+        table = aligner.fit([aligner_pair(pair) for pair in pairs], *sizes)
+        table[0, 0] = 0  # never read, and not finite
+        tensors["oracle.table"] = table.astype(np.float32)
+    return tensors
+
+
+def tiny_runtime(
+    system: str = "hard", vocabulary: Vocabulary = TINY, *, layers: int = 1, **options: Any
+) -> Runtime[Any, Any]:
+    """A model of random weights; options are those of ``tiny_tensors``."""
+    tensors = tiny_tensors(system, vocabulary, layers=layers, **options)
+    return build_runtime(tiny_config(system, layers), tensors)
+
+
+def tiny_predictor(
+    system: str = "hard",
+    layout: str = "sigmorphon",
+    vocabulary: Vocabulary = TINY,
+    **options: Any,
+) -> Predictor:
+    """A predictor of random weights in float32; options are those of ``tiny_tensors``."""
+    return Predictor(
+        tiny_runtime(system, vocabulary, **{"dtype": np.float32, **options}),
+        Description(tiny_config(system), TrainingConfig(), FORMATS[layout], vocabulary, Origin()),
+    )

@@ -1,0 +1,179 @@
+"""What every system should say of one pair: loops over the paper's equations, paths enumerated.
+
+``reference`` has the equations. Here alignments are walked one by one, a dictionary of paths grows
+with every step, and probabilities are sums over it: no recursion, no log space, no padding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+import reference
+from hardalign import aligner
+from hardalign.actions import aligner_pair, oracle_actions
+from hardalign.data.encoding import Encoded
+from hardalign.data.vocabulary import BEGIN, END
+from hardalign.systems import SYSTEMS
+from hardalign.tensors import Tensors
+
+Array = NDArray[Any]
+Path = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Plain:
+    """What a system says of one pair."""
+
+    log_probs: Array
+    """[I] log p(y_i | y_<i, x)."""
+    distributions: Array
+    """[I, V] of the next symbol."""
+    alpha: Array
+    """[I, J]"""
+    weights: Array
+    """[I, J] posterior, attention weights or path."""
+    paths: dict[Path, float]
+    """p(a | x, y) of every alignment, where there is such a thing."""
+
+    @property
+    def best_path(self) -> Path:
+        return max(self.paths, key=self.paths.__getitem__)
+
+
+def plain(system: str, tensors: Tensors, pair: Encoded) -> Plain:
+    """Computes everything for one pair."""
+    p = {name: torch.from_numpy(np.asarray(tensor, np.float64)) for name, tensor in tensors.items()}
+    row = SYSTEMS[system]
+    if row.head == "soft":
+        return _soft(p, system, pair)
+    if row.head == "pointer":
+        return _pointed(p, tensors["oracle.table"], pair)
+    encoded = reference.encode(p, pair.source)
+    if row.feeding:
+        rule = reference.fed_rule(p, system, encoded, pair.target)
+        decoded = reference.fed_decode(p, encoded, pair.target, rule)
+        p = reference._named_as_unfed(p)
+    else:
+        decoded = reference.decode(p, pair.target)
+    moves, emission = [], []
+    for i, h in enumerate(decoded):
+        if row.attention in ("chain", "monotone chain"):
+            monotone = row.attention == "monotone chain"
+            rows = [reference.move(p, h, encoded, k, monotone) for k in range(len(encoded))]
+        elif row.attention == "prior":
+            rows = [reference.prior_attention(p, h, encoded, pair.tags, i)] * len(encoded)
+        else:
+            rows = [reference.attention(p, h, encoded)] * len(encoded)
+        moves.append(torch.stack(rows).numpy())
+        emission.append(torch.stack([reference.emission(p, h, e) for e in encoded]).numpy())
+    return enumerated(moves, emission, pair.target)
+
+
+def enumerated(moves: Sequence[Array], emission: Sequence[Array], target: Sequence[int]) -> Plain:
+    """Enumerates the alignments of a pair.
+
+    Args:
+        moves: For each step [J, J] at [k, j] p(a_i = j | a_{i-1} = k).
+        emission: For each step [J, V] p(· | a_i = j).
+        target: Numbers of the target's symbols.
+    """
+    paths: dict[Path, float] = {(): 1.0}
+    log_probs, distributions, alphas = [], [], []
+    for move, emitted, number in zip(moves, emission, target, strict=True):
+        before = sum(paths.values())
+        alpha = sum(share * move[(0, *path)[-1]] for path, share in paths.items()) / before
+        alphas.append(alpha)
+        distributions.append(alpha @ emitted)
+        paths = {
+            (*path, j): share * move[(0, *path)[-1], j] * emitted[j, number - END]
+            for path, share in paths.items()
+            for j in range(len(move))
+        }
+        log_probs.append(np.log(sum(paths.values()) / before))
+    total = sum(paths.values())
+    paths = {path: share / total for path, share in paths.items()}
+    weights = np.zeros(np.shape(alphas))
+    for path, share in paths.items():
+        weights[range(len(path)), path] += share
+    return Plain(np.array(log_probs), np.array(distributions), np.array(alphas), weights, paths)
+
+
+def _soft(p: reference.Parameters, system: str, pair: Encoded) -> Plain:
+    arguments = (p, system, pair.source, pair.target)
+    if system == "soft":
+        rows = reference.distributions(*arguments)
+        alpha = reference.alphas(p, pair.source, pair.target).numpy()
+    else:
+        rows = reference.fed_distributions(*arguments)
+        alpha = reference.fed_alignment(*arguments).numpy()
+    distributions = torch.stack(rows).numpy()
+    log_probs = np.log([row[n - END] for row, n in zip(distributions, pair.target, strict=True)])
+    return Plain(log_probs, distributions, alpha, alpha, {})
+
+
+class PlainPointer:
+    """The pointer as a loop over single actions of one word."""
+
+    def __init__(self, p: reference.Parameters, pair: Encoded) -> None:
+        self.p = p
+        self.tags = pair.tags
+        tags, letters = pair.source[1 : 1 + pair.tags], pair.source[1 + pair.tags :]
+        self.encoded = reference.encode(p, [BEGIN, *letters])
+        self.features = torch.zeros(0, dtype=torch.float64)
+        if "tags.merge.weight" in p:
+            embedding = p["encoder.embedding.weight"]
+            count = p["tags.merge.weight"].shape[1] // embedding.shape[1]
+            first = len(embedding) - count
+            slots = [embedding[n] * (n in tags) for n in range(first, len(embedding))]
+            self.features = p["tags.merge.weight"] @ torch.cat(slots) + p["tags.merge.bias"]
+        layers = list(reference._layers(p, "decoder.lstm.weight_ih_l{}"))
+        zero = torch.zeros(p["decoder.lstm.weight_hh_l0"].shape[1], dtype=torch.float64)
+        self.memory = [(zero, zero) for _ in layers]
+        self.position = 0
+        self.silent = len(p["decoder.embedding.weight"]) - 1
+
+    @property
+    def column(self) -> int:
+        """Where the pointer is among begin, tags, letters and end."""
+        return self.position + (self.tags if self.position else 0)
+
+    def distribution(self, previous: int) -> Array:
+        """[V + 1] of the end, the letters and STEP, after one more action."""
+        self.position += previous == self.silent
+        x = self.p["decoder.embedding.weight"][previous]
+        x = torch.cat([x, self.encoded[self.position], self.features])
+        for layer, (h, c) in enumerate(self.memory):
+            self.memory[layer] = reference.lstm_cell(self.p, "decoder.lstm", layer, x, h, c)
+            x = self.memory[layer][0]
+        logits = (self.p["decoder.output.weight"] @ x + self.p["decoder.output.bias"])[END:]
+        if self.position == len(self.encoded) - 1:
+            return np.append(logits[:-1].softmax(0).numpy(), 0.0)
+        return logits.softmax(0).numpy()
+
+
+def oracle_path(table: Array, pair: Encoded, silent: int) -> list[int]:
+    """The actions that the aligner's best path is told as."""
+    (path,) = aligner.align(table, [aligner_pair(pair)])
+    return oracle_actions(path, pair.target, silent)
+
+
+def _pointed(p: reference.Parameters, table: Array, pair: Encoded) -> Plain:
+    pointer = PlainPointer(p, pair)
+    actions = oracle_path(table, pair, pointer.silent)
+    log_probs, rows, columns, total = [], [], [], 0.0
+    for previous, action in zip([BEGIN, *actions], actions, strict=False):
+        distribution = pointer.distribution(previous)
+        total += np.log(distribution[action - END])
+        if action != pointer.silent:
+            log_probs.append(total)
+            rows.append(distribution)
+            columns.append(pointer.column)
+            total = 0.0
+    weights = np.eye(len(pair.source))[columns]
+    return Plain(np.array(log_probs), np.array(rows), weights, weights, {tuple(columns): 1.0})

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import reference
+from conftest import random_pairs
+from hardalign.runtime.encoder import Encoder, letters_only, source_columns
+from hardalign.runtime.lstm import LSTM, distinct, read_strings
+from hardalign.runtime.words import Words
+from models import tiny_tensors
+from runtime.plain import Array
+
+TENSORS = tiny_tensors(layers=2)
+P = {name: torch.from_numpy(tensor) for name, tensor in TENSORS.items()}
+NAME = "encoder.forwards.0"
+EMBEDDING = TENSORS["encoder.embedding.weight"]
+
+
+def assert_close(one: Array, other: Array) -> None:
+    np.testing.assert_allclose(one, other, rtol=0, atol=1e-12)
+
+
+def plain_states(name: str, symbols: list[int]) -> Array:
+    """After each symbol, one by one."""
+    inputs = [P["encoder.embedding.weight"][symbol] for symbol in symbols]
+    return torch.stack(reference.lstm(P, name, 0, inputs)).numpy()
+
+
+@given(st.lists(st.lists(st.integers(0, 5), min_size=4, max_size=4), min_size=1, max_size=8))
+def test_strings_read_together_are_read_as_if_one_by_one(strings: list[list[int]]) -> None:
+    lstm = LSTM(TENSORS, NAME)
+    states, row = read_strings(lstm, lstm.project(EMBEDDING), np.array(strings))
+    assert len(states) == len({tuple(s[: k + 1]) for s in strings for k in range(4)})
+    for symbols, own in zip(strings, states[row], strict=True):
+        assert_close(own, plain_states(NAME, symbols))
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 4), st.integers(0, 6)), min_size=1, max_size=20),
+)
+def test_distinct_pairs(pairs: list[tuple[int, int]]) -> None:
+    parents, symbols = np.array(pairs).T
+    unique_parents, unique_symbols, row = distinct(parents, symbols, 7)
+    unique = list(zip(unique_parents.tolist(), unique_symbols.tolist(), strict=True))
+    assert len(set(unique)) == len(unique) == len(set(pairs))
+    assert [unique[k] for k in row] == pairs
+
+
+def test_an_input_can_be_projected_in_parts() -> None:
+    lstm = LSTM(TENSORS, "encoder.forwards.1")
+    inputs = np.random.default_rng(0).normal(size=(2, 3, 8))
+    parts = lstm.project(inputs[..., :3], slice(0, 3))
+    parts += lstm.project(inputs[..., 3:], slice(3, None), bias=False)
+    assert_close(parts, lstm.project(inputs))
+
+
+def test_gates_that_are_shut_or_wide_open_do_no_harm() -> None:
+    lstm = LSTM({name: np.float32(1e4) * tensor for name, tensor in TENSORS.items()}, NAME)
+    with np.errstate(over="ignore"):
+        h, c = lstm.step(lstm.project(EMBEDDING), lstm.zeros(len(EMBEDDING)), lstm.zeros(1))
+    assert np.isfinite(h).all()
+    assert np.isfinite(c).all()
+    assert (np.abs(h) <= 1).all()
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_the_encoder_reads_each_word_from_both_ends(layers: int) -> None:
+    pairs = random_pairs(12)
+    tensors = tiny_tensors(layers=layers)
+    p = {name: torch.from_numpy(tensor) for name, tensor in tensors.items()}
+    states = Encoder(tensors, layers)(Words.of(pairs))
+    weight, bias = np.random.default_rng(0).normal(size=(6, 9)) @ np.eye(9, 8), np.arange(6.0)
+    projected = states.project(weight, bias)
+    for k, (pair, own) in enumerate(zip(pairs, states.all(), strict=True)):
+        expected = torch.stack(reference.encode(p, pair.source)).numpy()
+        assert_close(own[: len(pair.source)], expected)
+        assert_close(projected.all[k, : len(pair.source)], expected @ weight.T + bias)
+        at = projected.at(np.array([k, k]), np.array([0, len(pair.source) - 1]))
+        assert_close(at, projected.all[k, [0, len(pair.source) - 1]])
+
+
+def test_words_without_their_tags() -> None:
+    pairs = random_pairs(20)
+    letters = letters_only(Words.of(pairs))
+    for pair, symbols, length in zip(pairs, letters.symbols, letters.lengths, strict=True):
+        expected = [pair.source[0], *pair.source[1 + pair.tags :]]
+        assert symbols[:length].tolist() == expected
+        assert (symbols[length:] == 0).all()
+        columns = source_columns(np.arange(length), np.array(pair.tags))
+        assert [pair.source[k] for k in columns] == expected
+    assert (letters.tag_counts == 0).all()
