@@ -99,3 +99,33 @@ def test_as_a_module_in_any_locale(model: Path) -> None:
     assert result.returncode == 0
     assert result.stdout.startswith("aé\t")
     assert shell("$H --version", model).stdout == f"hardalign {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("stream", "status"), [("stdin", 2), ("stdout", 2), ("stderr", 0)], ids=str
+)
+def test_closed_streams(stream: str, status: int, tmp_path: Path) -> None:
+    """As a shell closes them by <&- and >&-: no traceback, and remarks never among the data."""
+    number = ["stdin", "stdout", "stderr"].index(stream)
+    words = tmp_path / "words"
+    words.write_text("ä\n")
+    code = (
+        f"import os, sys; os.close({number}); os.execv(sys.executable, [sys.executable, '-m', "
+        "'hardalign', 'predict', 'en-g2p', sys.argv[1]])"
+    )
+    file = "-" if stream == "stdin" else words
+    result = subprocess.run([sys.executable, "-c", code, file], capture_output=True, text=True)
+    assert result.returncode == status
+    assert "Traceback" not in result.stderr
+    if stream == "stderr":
+        assert result.stdout.startswith("ä\t")
+        assert result.stdout.count("\n") == 1
+    else:
+        assert result.stderr.startswith("hardalign: ")
+        assert result.stderr.count("\n") == 1
+
+
+def test_messages_are_one_line(command: Command) -> None:
+    """Whatever they quote."""
+    assert_complains(command("two\nlines\u2028\x1b[31m"), "two")
+    assert_complains(command("info", "two\nlines\u2028\x1b[31m"), r"two\nlines\u2028\x1b[31m")

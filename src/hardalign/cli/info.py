@@ -48,7 +48,7 @@ def info(
         "format": f"{description.format.name}, {description.format.treatment}",
         "data": _spelled(description.data.to_dict()),
         "training": _spelled(description.training.to_dict()),
-        "weights": f"of epoch {notes['epoch']}",
+        "weights": f"of epoch {notes.get('epoch', 'unknown')}",
     }
     for name, text in rows.items():
         print(f"{name:<12}{text}")
