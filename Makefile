@@ -4,7 +4,8 @@ BIN := .venv/bin
 READY := .venv/.ready
 PEERS := .venv-peers/.ready
 
-.PHONY: demo test test-browser bench bench-peers check docs results en-g2p format clean
+.PHONY: demo test test-browser bench bench-peers check docs results en-g2p format \
+	fuzz kill licences hashes clean
 
 demo: $(READY)  ## train on real words, evaluate, predict, draw alignments
 	$(BIN)/hardalign train --corpus cmudict --strip-stress --words 8000 --epochs 8 \
@@ -41,6 +42,18 @@ results: $(READY)  ## the tables of results in the documents; RUNS=DIR adds runs
 en-g2p: $(READY)  ## train the bundled model anew: an hour
 	$(BIN)/python recipes/en_g2p.py
 
+fuzz: $(READY)  ## damaged files, arguments, folders, plans and requests: ten minutes; FUZZ="--seconds N"
+	PYTHONPATH=tests $(BIN)/python -m reliability.fuzz $(FUZZ)
+
+kill: $(READY)  ## training, predict and reproduce killed at random moments: minutes; KILL="--kills N"
+	PYTHONPATH=tests $(BIN)/python -m reliability.kill $(KILL)
+
+licences: $(READY)  ## the licence of every package here; fails where one is not allowed
+	$(BIN)/python tests/reliability/licences.py
+
+hashes: $(READY)  ## hashes.txt anew, after a change of constraints.txt
+	$(BIN)/python tests/reliability/hashes.py
+
 format: $(READY)  ## mend what the formatter can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
@@ -48,8 +61,11 @@ format: $(READY)  ## mend what the formatter can
 clean:
 	rm -rf .venv .venv-peers .pytest_cache .mypy_cache .ruff_cache .hypothesis dist
 
-$(READY): pyproject.toml constraints.txt
+# What the hashes name is installed only if it is what they say. PyTorch is not among them: which of
+# its builds a machine gets is a matter of where pip looks.
+$(READY): pyproject.toml constraints.txt hashes.txt
 	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --no-deps --require-hashes --requirement hashes.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
 

@@ -11,6 +11,7 @@ from experiments.conftest import result_of, tiny_run, write_epochs
 from hardalign.bundled import MODEL, RUN, model_folder
 from hardalign.errors import HardalignError
 from hardalign.files import write_json
+from hardalign.folder import METRICS
 from hardalign.runs import (
     FAILURE,
     RESULT,
@@ -130,3 +131,32 @@ def test_damaged_files(content: str, name: str, tmp_path: Path) -> None:
     (folder / RUN).write_text("{}")
     with pytest.raises(HardalignError, match=r"run\.json: does not hold corpus, system"):
         read_run(folder)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"metrics": {"acc": "high"}},
+        {"metrics": {"acc": float("nan")}},
+        {"metrics": {}},
+        {"correct": [1, None]},
+        {"correct": [1] * 1000},
+        {"seconds": {}},
+        {"version": None},
+    ],
+)
+def test_results_that_are_no_figures(change: dict[str, object], tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    write_json(folder / RESULT, result_of(tiny_run()).to_dict() | change)
+    with pytest.raises(HardalignError, match=r"result\.json: .*remove the file") as caught:
+        read_results(tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("content", ["{", "[1]", '{"epoch": 1}', "\xff"])
+def test_damaged_epochs(content: str, tmp_path: Path) -> None:
+    write_epochs(tmp_path, [-2.0])
+    (tmp_path / MODEL / METRICS).write_text(content, encoding="latin-1")
+    with pytest.raises(HardalignError, match=METRICS):
+        epochs_of(tmp_path)

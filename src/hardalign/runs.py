@@ -11,6 +11,7 @@ DIR/<name of the run>/
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
@@ -18,11 +19,14 @@ from typing import Any, TypeVar
 
 from hardalign.bundled import MODEL, RUN
 from hardalign.errors import HardalignError
-from hardalign.files import read_json, sha256, write_json
+from hardalign.files import JSON_LIMIT, parse_json, read_bytes, read_json, sha256, write_json
 from hardalign.folder import METRICS
 
 LOG = "log.txt"
 RESULT, FAILURE = "result.json", "failure.json"
+
+_EPOCH = {"dev_log_likelihood", "seconds"}
+"""What every row of ``metrics.jsonl`` has, among other figures."""
 
 T = TypeVar("T", "Files", "Run", "Result", "Failure")
 
@@ -146,7 +150,12 @@ def read_result(folder: Path) -> Result:
     """Returns the result in a run's folder."""
     path = folder / RESULT
     values = _object(path)
-    return _build(path, Result, {**values, "run": _run(path, values.get("run"))})
+    result = _build(path, Result, {**values, "run": _run(path, values.get("run"))})
+    if "acc" not in result.metrics or len(result.correct) not in (0, result.sources):
+        raise HardalignError(
+            f"{path}: its figures do not fit each other; remove the file to run this again"
+        )
+    return result
 
 
 def read_run(folder: Path) -> Run:
@@ -176,11 +185,13 @@ def write_failure(folder: Path, error: str, traceback: str | None = None) -> Non
 
 def epochs_of(folder: Path) -> list[dict[str, Any]]:
     """Returns the rows of ``metrics.jsonl`` in a run's folder; none before the first epoch."""
-    try:
-        lines = (folder / MODEL / METRICS).read_text("utf-8").splitlines()
-    except FileNotFoundError:
+    path = folder / MODEL / METRICS
+    if not path.exists():
         return []
-    return [json.loads(line) for line in lines]
+    rows = [parse_json(line, path) for line in read_bytes(path, JSON_LIMIT).splitlines()]
+    if not all(isinstance(row, dict) and row.keys() >= _EPOCH for row in rows):
+        raise HardalignError(f"{path}: is damaged; remove the folder to run this again")
+    return rows
 
 
 def _files(folder: Path, name: str) -> Iterator[Path]:
@@ -209,5 +220,28 @@ def _build(path: Path, kind: type[T], values: object) -> T:
             f"{path}: does not hold {', '.join(sorted(needed))} and what goes with them; "
             "another version of hardalign may have written it; remove it to run this again"
         )
-    names = {one.name for one in fields(kind)}  # other versions may have written more
-    return kind(**{name: value for name, value in values.items() if name in names})
+    # Other versions may have written more than these.
+    known = {one.name: str(one.type) for one in fields(kind)}
+    for name, expected in known.items():
+        if name in values and not _is(values[name], expected):
+            raise HardalignError(
+                f"{path}: {name} should be {expected}, not {values[name]!r:.80}; "
+                "remove the file to run this again"
+            )
+    return kind(**{name: value for name, value in values.items() if name in known})
+
+
+def _is(value: object, expected: str) -> bool:
+    """Whether a value from JSON is of the type that a field is annotated with."""
+    if expected.endswith(" | None"):
+        return value is None or _is(value, expected.removesuffix(" | None"))
+    if expected == "float":
+        return type(value) in (int, float) and abs(value) < math.inf  # type: ignore[arg-type]
+    if expected == "list[int]":
+        return isinstance(value, list) and all(type(one) is int for one in value)
+    if expected.startswith("dict"):
+        part = expected.removeprefix("dict[str, ").removesuffix("]")
+        return isinstance(value, dict) and all(
+            part == "Any" or _is(one, part) for one in value.values()
+        )
+    return type(value).__name__ == expected

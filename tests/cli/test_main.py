@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -43,9 +44,88 @@ def test_version(command: Command) -> None:
 
 def test_wrong_usage(command: Command, pairs: Path) -> None:
     assert_complains(command("trian"), "'trian'", "train")
-    assert command("train", pairs, "--no-such-flag").code == 2
+    wrong = command("train", pairs, "--out", "x", "--no-such-flag")
+    assert_complains(wrong, "--no-such-flag", "train --help")
+    assert_complains(command("predict"), "MODEL")
+    assert_complains(command("predict", "en-g2p", "--nbest", "x"), "--nbest: 'x' is no INT")
+    wrong = command("score", "en-g2p", "--format", "nope")
+    assert_complains(wrong, "'lexicon', 'news', 'pairs', 'sigmorphon', 'spaced';")
+    assert_complains(command("analyze", "en-g2p", pairs, "--threshold", "x"), "--threshold")
+    assert_complains(command("score", "en-g2p", "--threads", 0), "--threads")
 
 
 def test_missing_model(command: Command, tmp_path: Path) -> None:
     for name in ("predict", "evaluate", "info"):
         assert_complains(command(name, tmp_path / "none"), tmp_path / "none", "no such model")
+
+
+def shell(line: str, model: Path) -> subprocess.CompletedProcess[str]:
+    """Run a line of bash in which $H is the command and $M a model."""
+    environment = {**os.environ, "H": f"{sys.executable} -m hardalign", "M": str(model)}
+    return subprocess.run(
+        ["bash", "-c", line], capture_output=True, text=True, env=environment, timeout=120
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("echo ab | $H predict $M > /dev/full", "No space left"),
+        ("$H info $M > /dev/full", "No space left"),
+        ("echo ab | $H predict $M >&-", "standard output is closed"),
+        ("$H info $M >&-", "standard output is closed"),
+    ],
+)
+def test_output_that_cannot_be_written(line: str, words: str, model: Path) -> None:
+    result = shell(line, model)
+    assert result.returncode == 2
+    assert result.stderr.count("\n") == 1
+    assert result.stderr.startswith("hardalign: cannot write the output: ")
+    assert words in result.stderr
+
+
+def test_streams_that_others_close(model: Path) -> None:
+    # Messages must not get into the data.
+    result = shell("echo aq | $H predict $M 2>&-", model)
+    assert (result.returncode, result.stdout.count("\n")) == (0, 1)
+    assert result.stdout.startswith("aq\t")
+    result = shell("yes ab | head -100000 | $H predict $M | head -1; exit ${PIPESTATUS[2]}", model)
+    assert (result.returncode, result.stderr) == (141, "")
+    assert result.stdout.startswith("ab\t")
+
+
+def test_as_a_module_in_any_locale(model: Path) -> None:
+    result = shell("echo aé | LC_ALL=C $H predict $M", model)
+    assert result.returncode == 0
+    assert result.stdout.startswith("aé\t")
+    assert shell("$H --version", model).stdout == f"hardalign {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("stream", "status"), [("stdin", 2), ("stdout", 2), ("stderr", 0)], ids=str
+)
+def test_closed_streams(stream: str, status: int, tmp_path: Path) -> None:
+    """As a shell closes them by <&- and >&-: no traceback, and remarks never among the data."""
+    number = ["stdin", "stdout", "stderr"].index(stream)
+    words = tmp_path / "words"
+    words.write_text("ä\n")
+    code = (
+        f"import os, sys; os.close({number}); os.execv(sys.executable, [sys.executable, '-m', "
+        "'hardalign', 'predict', 'en-g2p', sys.argv[1]])"
+    )
+    file = "-" if stream == "stdin" else words
+    result = subprocess.run([sys.executable, "-c", code, file], capture_output=True, text=True)
+    assert result.returncode == status
+    assert "Traceback" not in result.stderr
+    if stream == "stderr":
+        assert result.stdout.startswith("ä\t")
+        assert result.stdout.count("\n") == 1
+    else:
+        assert result.stderr.startswith("hardalign: ")
+        assert result.stderr.count("\n") == 1
+
+
+def test_messages_are_one_line(command: Command) -> None:
+    """Whatever they quote."""
+    assert_complains(command("two\nlines\u2028\x1b[31m"), "two")
+    assert_complains(command("info", "two\nlines\u2028\x1b[31m"), r"two\nlines\u2028\x1b[31m")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import resource
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +17,7 @@ from hardalign.data.formats import FORMATS
 from hardalign.decoding import Search
 from hardalign.errors import HardalignError
 from hardalign.jobs import dictionary as module
-from hardalign.jobs.dictionary import Dictionary, Entry, model_signature, write_entry
+from hardalign.jobs.dictionary import STYLES, Dictionary, Entry, model_signature, write_entry
 from hardalign.jobs.known import Lexicon
 from jobs.fakes import WORDS, FakePredictor
 
@@ -227,3 +228,25 @@ def test_a_text_is_read_as_it_comes() -> None:
             yield "abcdefghij"[k % 10] + " of it"
 
     assert len(made(list(stream()))) == 12
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_words_so_long_that_their_probability_is_zero(style: str) -> None:
+    lines = list(write_entry(Entry("a" * 1000, [(0.0, "A"), (0.0, "B")], known=False), style))
+    assert len(lines) == 2
+    assert all("nan" not in line for line in lines)
+
+
+def test_a_full_disk_while_answers_are_kept(tmp_path: Path) -> None:
+    """The cache was made before; now no file may grow any more."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    predictor: Any = FakePredictor()
+    with Dictionary(predictor, KNOWN, Search(nbest=2)) as one:
+        one.add_text(["ab", "ba"])
+        one.open_cache(tmp_path / "cache", "model")
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+        try:
+            with pytest.raises(HardalignError, match="cache: cannot be written"):
+                list(one.compute())
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

@@ -28,7 +28,7 @@ Case = Callable[[random.Random], Outcome]
 
 
 def fuzz(
-    world: World, kind: str, numbers: Sequence[int], seed: int, seconds: float
+    world: World, kind: str, numbers: Sequence[int], seed: int, seconds: float, warm: int = 40
 ) -> tuple[Counter[str], dict[str, str]]:
     """Runs cases of one kind until they are done or time is up.
 
@@ -45,7 +45,7 @@ def fuzz(
             def case(draw: random.Random) -> Outcome:
                 return KINDS[kind](world, draw)
 
-            for number in range(-40, 0):  # imports what commands need, before memory is limited
+            for number in range(-warm, 0):  # imports what commands need, before memory is limited
                 case(random.Random(f"{seed} {kind} {number}"))
             stack.enter_context(memory_limit())
         end = time.monotonic() + seconds

@@ -1,5 +1,7 @@
 """Random damage: to bytes, to text, and to what JSON holds."""
 
+# ruff: noqa: E501 - lists of odd things read better in wide lines
+
 from __future__ import annotations
 
 import copy

@@ -1,5 +1,7 @@
 """Damaged HTTP requests to a real server in a thread of this process."""
 
+# ruff: noqa: E501 - lists of odd things read better in wide lines
+
 from __future__ import annotations
 
 import json

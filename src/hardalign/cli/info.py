@@ -23,10 +23,10 @@ def info(
     """
     if model is None:
         for name, system in (SYSTEMS | outside_systems()).items():
-            print(f"{name:<17}{system.paper}  {system.summary}")
+            print(f"{name:<20}{system.paper}  {system.summary}")
         print("\nmodels that come with hardalign:")
         for name, summary in BUNDLED.items():
-            print(f"{name:<17}   {summary}")
+            print(f"{name:<20}   {summary}")
         return
 
     from hardalign.folder import WEIGHTS, member_folders, read_description, read_tensors
@@ -36,7 +36,8 @@ def info(
     description = predictor.description
     folder = model_folder(model)
     ensemble = member_folders(folder, description.members) if description.members > 1 else []
-    epochs = [read_tensors(path / WEIGHTS)[1]["epoch"] for path in ensemble or [folder]]
+    notes = [read_tensors(path / WEIGHTS)[1] for path in ensemble or [folder]]
+    epochs = [str(own.get("epoch", "unknown")) for own in notes]
     sizes, vocabulary = description.model, description.vocabulary
     system = find_system(sizes.system)
     paper = "not in the paper" if system.paper == "–" else f"{system.paper} in the paper"
@@ -50,7 +51,7 @@ def info(
         "format": f"{description.format.name}, {description.format.treatment}",
         "data": _spelled(description.data.to_dict()),
         "training": _spelled(description.training.to_dict()),
-        "weights": f"of epoch {', '.join(map(str, epochs))}",
+        "weights": f"of epoch {', '.join(epochs)}",
         "temperature": f"{description.temperature:g}",
     }
     if ensemble:
@@ -58,6 +59,8 @@ def info(
         rows["members"] = f"{len(ensemble)}: {', '.join(systems)}"
     if description.start is not None:
         rows["began with"] = description.start
+    if description.schedule is not None:
+        rows["refitted"] = "on training and development data together"
     for name, text in rows.items():
         print(f"{name:<12}{text}")
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import io
 import os
+import re
 import signal
 import sys
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -41,6 +44,16 @@ COMMANDS = (
 ONE_THREAD = ("OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "BLIS_NUM_THREADS")
 """What keeps NumPy's matrix products on one thread: words are spread over threads, not matrices."""
 
+CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+"""Characters that end a line, or do something to a terminal."""
+
+
+class _Closed(io.TextIOBase):
+    """A standard output that was closed before the start."""
+
+    def write(self, _text: str) -> int:
+        raise OSError(errno.EBADF, "standard output is closed")
+
 
 def main() -> None:
     """Runs a command; exits with 2 and one line of explanation where the input is at fault."""
@@ -48,14 +61,17 @@ def main() -> None:
         os.environ.setdefault(name, "1")
     signal.signal(signal.SIGTERM, _terminated)
     warnings.showwarning = _note_warning
+    # Who closes a stream must not get messages into the data, nor success without any.
+    sys.stdout = sys.stdout or _Closed()
+    sys.stderr = sys.stderr or Path(os.devnull).open("w")  # noqa: SIM115
+    sys.stdin = sys.stdin or Path(os.devnull).open()  # noqa: SIM115
     # The locale must not decide whether a script can be printed.
     for stream, errors in ((sys.stdout, "surrogateescape"), (sys.stderr, "backslashreplace")):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors=errors, newline="\n")
     try:
         _dispatch(sys.argv[1:])
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        sys.stdout.flush()
     except HardalignError as error:
         _fail(str(error), 2)
     except KeyboardInterrupt:
@@ -107,7 +123,9 @@ def _help() -> str:
 
 
 def _fail(message: str, status: int) -> NoReturn:
-    print(f"hardalign: {message}", file=sys.stderr)
+    # A message may quote what files and folders hold, line ends and all; it stays one line.
+    line = CONTROL.sub(lambda found: repr(found[0])[1:-1], message)
+    print(f"hardalign: {line}", file=sys.stderr)
     sys.exit(status)
 
 

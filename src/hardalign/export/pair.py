@@ -16,7 +16,7 @@ from hardalign.errors import HardalignError
 from hardalign.export.graphs import encoder_graph, step_graph
 from hardalign.export.layers import Network
 from hardalign.export.nodes import Array
-from hardalign.files import sha256, whole_file
+from hardalign.files import sha256, whole_file, write_bytes
 from hardalign.systems import SYSTEMS, find_system
 from hardalign.version import __version__
 
@@ -63,9 +63,9 @@ def export_onnx(tensors: Mapping[str, Array], description: Description, path: Pa
     graphs = [encoder_graph(network), step_graph(network)]
     about = _about(description, graphs)
     # The encoder is there only if the step is: it takes its place last.
-    with whole_file(path) as encoder, whole_file(step_file(path)) as step:
-        for opened, graph in zip((encoder, step), graphs, strict=True):
-            opened.write(_content(graph, about))
+    with whole_file(path) as encoder:
+        encoder.write(_content(graphs[0], about))
+        write_bytes(step_file(path), _content(graphs[1], about))
 
 
 def _about(description: Description, graphs: list[GraphProto]) -> str:

@@ -66,6 +66,7 @@ class Dictionary:
     def __init__(self, predictor: Predictor, lexicon: Lexicon, search: Search) -> None:
         self._predictor, self._lexicon, self._search = predictor, lexicon, search
         self._layout = predictor.description.format
+        self._cache: Path | None = None
         self.report = TextReport()
         self._reader = Reader(predictor.description, lexicon, self.report)
         # An empty name makes a database on disk that nobody sees and that is gone when closed.
@@ -92,9 +93,10 @@ class Dictionary:
         readings = (reading for line in lines for reading in self._reader.words(line))
         rows = ((spell(reading.word), spell(reading.source)) for reading in readings)
         while batch := list(islice(rows, _BATCH)):
-            self._ask("BEGIN")
-            self._database.executemany("INSERT OR IGNORE INTO words VALUES (?, ?)", batch)
-            self._ask("COMMIT")
+            with _explained(None):
+                self._ask("BEGIN")
+                self._database.executemany("INSERT OR IGNORE INTO words VALUES (?, ?)", batch)
+                self._ask("COMMIT")
         if not len(self):
             raise HardalignError(self.report.refusal())
 
@@ -114,6 +116,7 @@ class Dictionary:
         Raises:
             HardalignError: If the file is something else, cannot be written, or is in use.
         """
+        self._cache = cache
         made_by = f"{signature} {self._search!r} {__version__}"
         with _explained(cache):
             self._ask("ATTACH ? AS cache", ("" if cache is None else str(cache),))
@@ -154,9 +157,10 @@ class Dictionary:
                 # What was cut off, or says nothing, is no pronunciation.
                 for rank, one in enumerate(p for p in predictions if p.finished and p.symbols)
             ]
-            self._ask("BEGIN")
-            self._database.executemany("INSERT INTO cache.answers VALUES (?, ?, ?, ?)", rows)
-            self._ask("COMMIT")
+            with _explained(self._cache):
+                self._ask("BEGIN")
+                self._database.executemany("INSERT INTO cache.answers VALUES (?, ?, ?, ?)", rows)
+                self._ask("COMMIT")
             yield from done
 
     def entries(self, min_prob: float = 0.0) -> Iterator[Entry]:
@@ -187,7 +191,8 @@ def write_entry(entry: Entry, style: str) -> Iterator[str]:
     """Writes a word in one of the ``STYLES``, a line for each pronunciation."""
     highest = max(probability for probability, _ in entry.pronunciations)
     for number, (probability, text) in enumerate(entry.pronunciations, start=1):
-        share = max(probability / highest, LEAST.get(style, 0.0))
+        # A word of a thousand letters may be so improbable that its best has probability 0.
+        share = max(probability / highest if highest else 1.0, LEAST.get(style, 0.0))
         if style == "mfa":
             yield f"{entry.word}\t{_decimal(share)}\t{text}\n"
         elif style == "kaldi":
@@ -225,4 +230,4 @@ def _explained(cache: Path | None) -> Iterator[None]:
             reason = "this is no cache of hardalign's; remove it or choose another output"
         else:
             reason = f"cannot be written ({error}); choose another output"
-        raise HardalignError(f"{cache}: {reason}") from None
+        raise HardalignError(f"{cache or 'a temporary file'}: {reason}") from None

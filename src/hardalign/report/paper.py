@@ -132,6 +132,7 @@ def remarks(corpora: Iterable[str]) -> list[str]:
     ]
 
 
+@cache
 def _paper_order() -> list[str | None]:
     return list(dict.fromkeys(key[3] for key in _figures()))
 

@@ -1,0 +1,78 @@
+"""Licences and hashes of what hardalign is built on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reliability.hashes import LEFT_OUT, is_of
+from reliability.licences import EXCEPTIONS, installed, is_allowed, licence_of, refused
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize(
+    ("declared", "licence"),
+    [
+        (("MIT", None, []), "MIT"),
+        ((None, "Apache 2.0", []), "Apache-2.0"),
+        ((None, "a\nwhole\ntext", ["License :: OSI Approved :: BSD License"]), "BSD"),
+        ((None, "a\nwhole\ntext", []), "not declared"),
+        ((None, None, ["Topic :: Text Processing"]), "not declared"),
+        ((None, None, ["License :: A :: MIT License", "License :: B"]), "MIT AND B"),
+    ],
+)
+def test_what_packages_declare(
+    declared: tuple[str | None, str | None, list[str]], licence: str
+) -> None:
+    assert licence_of(*declared) == licence
+
+
+@pytest.mark.parametrize(
+    ("licence", "allowed"),
+    [
+        ("MIT", True),
+        ("Apache-2.0 OR GPL-3.0-only", True),
+        ("Apache-2.0 AND GPL-3.0-only", False),
+        ("(MIT OR GPL-2.0-only) AND PSF-2.0", True),
+        ("GPL-3.0-or-later", False),
+        ("not declared", False),
+    ],
+)
+def test_what_is_allowed(licence: str, allowed: bool) -> None:
+    assert is_allowed(licence) == allowed
+    assert refused({"a": licence, "hardalign": "anything"}) == ([] if allowed else ["a"])
+
+
+def test_exceptions_are_exceptions() -> None:
+    licences = installed()
+    assert not refused(licences)
+    for name in EXCEPTIONS:
+        assert name not in licences or not is_allowed(licences[name])
+
+
+def test_every_pin_has_its_hashes() -> None:
+    pins = set((ROOT / "constraints.txt").read_text().split())
+    entries = (ROOT / "hashes.txt").read_text().replace("\\\n", " ").splitlines()[1:]
+    hashed = {entry.split()[0]: entry.split()[1:] for entry in entries}
+    missing = {pin for pin in pins if pin.partition("==")[0] not in LEFT_OUT} ^ set(hashed)
+    assert not missing, "run `make hashes`"
+    assert all(
+        sums and all(one.startswith("--hash=sha256:") for one in sums) for sums in hashed.values()
+    )
+
+
+@pytest.mark.parametrize(
+    ("file", "belongs"),
+    [
+        ("some_thing-1.0-py3-none-any.whl", True),
+        ("Some-Thing-1.0.tar.gz", True),
+        ("some-thing-1.0.1.tar.gz", False),
+        ("some_thing-1.0.1-py3-none-any.whl", False),
+        ("some_thing-1.0-py3-none-any.whl.metadata", False),
+        ("something-1.0.tar.gz", False),
+    ],
+)
+def test_files_of_a_version(file: str, belongs: bool) -> None:
+    assert is_of(file, "Some.thing", "1.0") == belongs
