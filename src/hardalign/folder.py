@@ -13,7 +13,6 @@ member-0, member-1 and so on.
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -62,6 +61,8 @@ METRICS, CHECKPOINT = "metrics.jsonl", "checkpoint.safetensors"
 CHECKSUMS = "sha256"
 """The key of config.json under which checksums are; whoever edits the folder may remove it."""
 MOST_MEMBERS = 1000
+TEMPERATURES = (0.001, 1000)
+"""The lowest and the highest; beyond these nothing can be told apart any more."""
 _KEYS = {"format_version", "hardalign", "model", "training", "format", "data", CHECKSUMS}
 _OPTIONAL_KEYS = {"temperature", "members", "start", "schedule"}
 _LIMIT = 1 << 24  # bytes of config.json and of vocabulary.json
@@ -87,9 +88,10 @@ class Description:
     """The learning rates of the epochs, if another run has found them: see ``training.refit``."""
 
     def __post_init__(self) -> None:
-        if type(self.temperature) not in (int, float) or not 0 < self.temperature < math.inf:
+        low, high = TEMPERATURES
+        if not (_positive(self.temperature) and low <= self.temperature <= high):
             raise HardalignError(
-                f"strange temperature {self.temperature!r:.100}: it must be above 0 and finite"
+                f"strange temperature {self.temperature!r:.100}: it must be from {low} to {high}"
             )
         if type(self.members) is not int or not 1 <= self.members <= MOST_MEMBERS:
             raise HardalignError(
@@ -97,7 +99,8 @@ class Description:
             )
         if self.start is not None and type(self.start) is not str:
             raise HardalignError(f"strange start {self.start!r:.100}")
-        if not all(type(rate) is float and rate > 0 for rate in self.schedule or ()):
+        rates = self.schedule
+        if rates is not None and not (type(rates) is tuple and all(map(_positive, rates))):
             raise HardalignError(f"strange schedule {self.schedule!r:.100}")
 
 
@@ -161,6 +164,11 @@ def read_description(folder: Path) -> Description:
         vocabulary = Vocabulary.from_dict(symbols)
     except HardalignError as error:
         raise HardalignError(f"{vocabulary_path}: {error}") from error
+    optional: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in config.items()
+        if name in _OPTIONAL_KEYS
+    }
     try:
         return Description(
             ModelConfig.from_dict(config.get("model")),
@@ -168,11 +176,7 @@ def read_description(folder: Path) -> Description:
             Format.from_dict(config.get("format")),
             vocabulary,
             Origin.from_dict(config.get("data", {})),
-            **{
-                name: tuple(value) if isinstance(value, list) else value
-                for name, value in config.items()
-                if name in _OPTIONAL_KEYS
-            },
+            **optional,
         )
     except HardalignError as error:
         raise HardalignError(f"{path}: {error}") from error
@@ -245,6 +249,10 @@ def load_folder(folder: Path) -> tuple[Tensors, Description]:
         if name in expected
     }
     return weights, description
+
+
+def _positive(value: object) -> bool:
+    return type(value) in (int, float) and value > 0  # type: ignore[operator]
 
 
 def _check(config: dict[str, Any], vocabulary: bytes, folder: Path) -> None:

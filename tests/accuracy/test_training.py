@@ -64,13 +64,21 @@ def test_training_leaves_the_temperature_that_suits_the_development_set(tmp_path
     assert (tmp_path / "m" / "config.json").read_bytes() == config
 
 
-@pytest.mark.parametrize("temperature", [0, -1, "hot", True])
-def test_a_strange_temperature_is_refused(ensemble, tmp_path, temperature):
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("temperature", value) for value in (0, -1, "hot", True, [1], None, 10**400)),
+        *(("members", value) for value in (0, 1.5, True, "2", 10**9)),
+        *(("schedule", value) for value in (5, "fast", {"a": 1}, [0.1, "b"], [-0.1])),
+        ("start", 5),
+    ],
+)
+def test_strange_settings_are_refused(ensemble, tmp_path, name, value):
     files = json.loads((ensemble / "config.json").read_bytes())
     del files["sha256"]
-    (tmp_path / "config.json").write_text(json.dumps(files | {"temperature": temperature}))
+    (tmp_path / "config.json").write_text(json.dumps(files | {name: value}))
     (tmp_path / "vocabulary.json").write_bytes((ensemble / "vocabulary.json").read_bytes())
-    with pytest.raises(hardalign.HardalignError, match=r"config.json: strange temperature"):
+    with pytest.raises(hardalign.HardalignError, match=rf"config.json: .*{name}"):
         hardalign.load(tmp_path)
 
 

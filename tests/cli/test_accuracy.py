@@ -46,7 +46,7 @@ def test_training_begins_with_a_model(
     command: Command, model: Path, pairs: Path, tmp_path: Path
 ) -> None:
     options = ("train", pairs, "--dev", pairs, "--epochs", 0, "--from", model)
-    assert command(*options, "--out", tmp_path / "new").code == 0
+    assert command(*options, "--system", "hard", "--out", tmp_path / "new").code == 0
     assert f"began with  {model} sha256:" in command("info", tmp_path / "new").out
     other = command(*options, "--system", "soft", "--out", tmp_path / "other")
     assert_complains(other, model, "its system is hard", "not soft")
