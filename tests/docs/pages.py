@@ -14,7 +14,6 @@ PAGES = [
     *sorted(page for page in (ROOT / "docs").rglob("*.md") if not page.is_relative_to(BUILT)),
 ]
 _FENCE = re.compile(r"^```([^`\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_QUOTED = re.compile(r"# (src/\S+\.py)\n")
 
 
 @dataclass(frozen=True)
@@ -37,15 +36,7 @@ class Snippet:
     code: str
 
 
-@dataclass(frozen=True)
-class Quote:
-    """A ``python`` block whose first line names the source file that it is taken from."""
-
-    path: str
-    code: str
-
-
-Block = Command | Snippet | Quote
+Block = Command | Snippet
 
 
 def name_of(page: Path) -> str:
@@ -59,8 +50,7 @@ def blocks(page: Path) -> Iterator[Block]:
         if language == "console":
             yield from _commands(body)
         elif language == "python":
-            quoted = _QUOTED.match(body)
-            yield Quote(quoted[1], body[quoted.end() :]) if quoted else Snippet(body)
+            yield Snippet(body)
 
 
 def _commands(body: str) -> Iterator[Command]:
