@@ -47,7 +47,6 @@ def train_members(folder: Path, run: Run, processes: int, reporter: Reporter) ->
         for k, path in enumerate(member_folders(folder, description.members)):
             training = replace(description.training, seed=description.training.seed + k)
             own = replace(description, training=training, members=1)
-            # A member that was added later, or had not begun, has no folder to resume.
             tasks.append((path, replace(run, description=own)))
         if processes == 1:
             for number, (path, task) in enumerate(tasks, start=1):
