@@ -6,6 +6,7 @@ have nothing else to do. The aim is at most 0.6 of the time.
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 import tempfile
@@ -31,6 +32,7 @@ def seconds(folder: Path, workers: int) -> float:
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__.partition("\n")[0]).parse_args()
     with tempfile.TemporaryDirectory() as folder:
         one, two = (seconds(Path(folder), workers) for workers in (1, 2))
     print(f"1 worker   {one:6.1f} s\n2 workers  {two:6.1f} s\nratio      {two / one:6.2f}")

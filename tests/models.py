@@ -47,10 +47,23 @@ def tiny_tensors(
         end: Is added to the bias of the end, which makes strings shorter or longer.
         dtype: Of the weights.
     """
+    config = tiny_config(system, layers)
+    return random_tensors(config, vocabulary, seed=seed, scale=scale, end=end, dtype=dtype)
+
+
+def random_tensors(
+    config: ModelConfig,
+    vocabulary: Vocabulary,
+    *,
+    seed: int = 0,
+    scale: float = 1.0,
+    end: float = 0.0,
+    dtype: type[np.floating[Any]] = np.float32,
+) -> Tensors:
+    """Random weights of any sizes; see ``tiny_tensors``."""
     generator = np.random.default_rng(seed)
-    shapes = parameter_shapes(tiny_config(system, layers), vocabulary)
     tensors = {}
-    for name, shape in shapes.items():
+    for name, shape in parameter_shapes(config, vocabulary).items():
         width = 1 if "embedding" in name else shape[-1]
         tensors[name] = generator.normal(0, scale / width**0.5, shape).astype(dtype)
         if name.endswith("output.bias"):

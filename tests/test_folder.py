@@ -15,7 +15,7 @@ import pytest
 import safetensors.numpy
 import torch
 
-from conftest import TINY, tiny_model
+from conftest import TINY
 from hardalign.config import ModelConfig, TrainingConfig
 from hardalign.data.formats import FORMATS
 from hardalign.errors import HardalignError
@@ -36,6 +36,7 @@ from hardalign.folder import (
 )
 from hardalign.shapes import TRAINING_ONLY
 from hardalign.systems import SYSTEMS
+from tiny import tiny_model
 
 FILES = Origin(train=FileOrigin("a", 3, "x"), dev=FileOrigin("b", 2, "y"))
 

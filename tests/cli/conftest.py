@@ -1,4 +1,4 @@
-"""Commands run in this process, with models small enough to train in a moment."""
+"""Commands run in this process, with models small enough to make or train in a moment."""
 
 from __future__ import annotations
 
@@ -11,9 +11,22 @@ from pathlib import Path
 import pytest
 
 from hardalign.cli.main import main
-from hardalign.config import SIZES
+from hardalign.config import SIZES, ModelConfig, TrainingConfig
+from hardalign.data.example import Example
+from hardalign.data.formats import FORMATS
+from hardalign.data.vocabulary import Vocabulary
+from hardalign.folder import (
+    WEIGHTS,
+    Description,
+    FileOrigin,
+    Origin,
+    write_description,
+    write_tensors,
+)
+from models import random_tensors
 
-PAIRS = "".join(f"{word}\t{word.upper()}\n" for word in ("ab", "ba", "abc", "cab", "bca", "c"))
+WORDS = ("ab", "ba", "abc", "cab", "bca", "c")
+PAIRS = "".join(f"{word}\t{word.upper()}\n" for word in WORDS)
 
 
 @dataclass(frozen=True)
@@ -55,13 +68,25 @@ def pairs(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.fixture
-def model(command: Command, pairs: Path, tmp_path: Path) -> Path:
-    """An untrained model of the pairs."""
-    folder = tmp_path / "model"
-    result = command("train", pairs, "--dev", pairs, "--out", folder, "--epochs", 0)
-    assert result.code == 0, result.err
+def write_model(folder: Path, system: str = "hard", end: float = 0.0) -> Path:
+    """A model of the pairs that has learned nothing, as training writes it but without torch."""
+    config = ModelConfig(system, embedding=8, encoder=8, decoder=8)
+    examples = [Example(tuple(x), (tuple(x.upper()),)) for x in WORDS]
+    vocabulary = Vocabulary.of(examples)
+    origin = FileOrigin("pairs.tsv", len(examples), "0" * 64)
+    data = Origin(train=origin, dev=origin)
+    folder.mkdir()
+    write_description(
+        folder, Description(config, TrainingConfig(), FORMATS["pairs"], vocabulary, data)
+    )
+    write_tensors(folder / WEIGHTS, random_tensors(config, vocabulary, end=end), {"epoch": 0})
     return folder
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """A model of the pairs that has learned nothing."""
+    return write_model(tmp_path / "model")
 
 
 def assert_complains(result: Result, *words: object) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import hardalign
-from cli.conftest import Command, assert_complains
+from cli.conftest import Command, assert_complains, write_model
 from hardalign.notation import read_symbols
 
 
@@ -32,11 +32,8 @@ def test_aligned_symbols(command: Command, model: Path) -> None:
 @pytest.mark.parametrize(
     ("system", "kind"), [("hard", "posterior"), ("soft", "attention"), ("monotonic", "path")]
 )
-def test_whole_matrices(
-    system: str, kind: str, command: Command, pairs: Path, tmp_path: Path
-) -> None:
-    folder = tmp_path / system
-    command("train", pairs, "--dev", pairs, "--out", folder, "--epochs", 0, "--system", system)
+def test_whole_matrices(system: str, kind: str, command: Command, tmp_path: Path) -> None:
+    folder = write_model(tmp_path / system, system)
     result = command("align", folder, "--posterior", stdin=b"abc\tCA\n")
     content = json.loads(result.out)
     assert (content["system"], content["kind"]) == (system, kind)

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from cli.conftest import Command, assert_complains
+from cli.conftest import Command, assert_complains, write_model
 
 
-def test_table_and_list_agree_with_json(command: Command, model: Path, pairs: Path) -> None:
+def test_table_and_list_agree_with_json(command: Command, tmp_path: Path, pairs: Path) -> None:
+    model = write_model(tmp_path / "model", end=-30.0)  # long strings, whose edges cross
     result = command("analyze", model, pairs, "--threshold", 0.01)
     lines = result.out.splitlines()
     content = json.loads(command("analyze", model, pairs, "--threshold", 0.01, "--json").out)

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 from pathlib import Path
 
 from cli.conftest import PAIRS, Command, assert_complains
@@ -37,3 +39,14 @@ def test_needs_targets(command: Command, model: Path, tmp_path: Path) -> None:
     sources = tmp_path / "sources.txt"
     sources.write_text("ab\n")
     assert_complains(command("evaluate", model, sources), sources, "line 1", "found 1")
+
+
+def test_a_pipe_is_read_once(command: Command, model: Path, pairs: Path, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["dd", f"if={pairs}", f"of={pipe}", "status=none"]):
+        piped = json.loads(command("evaluate", model, pipe, "--json").out)
+    read = json.loads(command("evaluate", model, pairs, "--json", "--threads", 2).out)
+    assert "sha256" not in piped.pop("signature")
+    assert "sha256" in read.pop("signature")
+    assert piped == read

@@ -2,16 +2,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cli.conftest import Command
+from cli.conftest import Command, write_model
 from hardalign.bundled import BUNDLED
 from hardalign.systems import SYSTEMS
 
 
-def test_describes_the_model(command: Command, model: Path, pairs: Path) -> None:
+def test_describes_the_model(command: Command, model: Path) -> None:
     out = command("info", model).out
     for part in ("hard (4 in the paper)", "3 letters: a b c", "3 letters: A B C", "seed 0", "NFC"):
         assert part in out
-    assert f"train (file {pairs}, examples " in out
+    assert "train (file pairs.tsv, examples 6" in out
 
 
 def test_lists_the_systems_and_the_bundled_models(command: Command) -> None:
@@ -22,10 +22,9 @@ def test_lists_the_systems_and_the_bundled_models(command: Command) -> None:
     assert all(f"{name}: {row.summary[:20]}" in helped for name, row in SYSTEMS.items())
 
 
-def test_says_what_is_not_in_the_paper(command: Command, tmp_path: Path, pairs: Path) -> None:
-    options = ("--dev", pairs, "--epochs", 0, "--system", "hard-prior", "--out", tmp_path / "m")
-    assert command("train", pairs, *options).code == 0
-    assert "hard-prior (not in the paper)" in command("info", tmp_path / "m").out
+def test_says_what_is_not_in_the_paper(command: Command, tmp_path: Path) -> None:
+    folder = write_model(tmp_path / "m", "hard-prior")
+    assert "hard-prior (not in the paper)" in command("info", folder).out
 
 
 def test_describes_a_bundled_model(command: Command) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -43,12 +44,61 @@ def test_version(command: Command) -> None:
 
 def test_wrong_usage(command: Command, pairs: Path) -> None:
     assert_complains(command("trian"), "'trian'", "train")
-    assert command("train", pairs, "--no-such-flag").code == 2
+    wrong = command("train", pairs, "--out", "x", "--no-such-flag")
+    assert_complains(wrong, "--no-such-flag", "train --help")
+    assert_complains(command("predict"), "MODEL")
+    assert_complains(command("predict", "en-g2p", "--nbest", "x"), "--nbest: 'x' is no INT")
+    wrong = command("score", "en-g2p", "--format", "nope")
+    assert_complains(wrong, "'lexicon', 'news', 'pairs', 'sigmorphon', 'spaced';")
+    assert_complains(command("analyze", "en-g2p", pairs, "--threshold", "x"), "--threshold")
+    assert_complains(command("score", "en-g2p", "--threads", 0), "--threads")
 
 
 def test_missing_model(command: Command, tmp_path: Path) -> None:
     for name in ("predict", "evaluate", "info"):
         assert_complains(command(name, tmp_path / "none"), tmp_path / "none", "no such model")
+
+
+def shell(line: str, model: Path) -> subprocess.CompletedProcess[str]:
+    """Run a line of bash in which $H is the command and $M a model."""
+    environment = {**os.environ, "H": f"{sys.executable} -m hardalign", "M": str(model)}
+    return subprocess.run(
+        ["bash", "-c", line], capture_output=True, text=True, env=environment, timeout=120
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("echo ab | $H predict $M > /dev/full", "No space left"),
+        ("$H info $M > /dev/full", "No space left"),
+        ("echo ab | $H predict $M >&-", "standard output is closed"),
+        ("$H info $M >&-", "standard output is closed"),
+    ],
+)
+def test_output_that_cannot_be_written(line: str, words: str, model: Path) -> None:
+    result = shell(line, model)
+    assert result.returncode == 2
+    assert result.stderr.count("\n") == 1
+    assert result.stderr.startswith("hardalign: cannot write the output: ")
+    assert words in result.stderr
+
+
+def test_streams_that_others_close(model: Path) -> None:
+    # Messages must not get into the data.
+    result = shell("echo aq | $H predict $M 2>&-", model)
+    assert (result.returncode, result.stdout.count("\n")) == (0, 1)
+    assert result.stdout.startswith("aq\t")
+    result = shell("yes ab | head -100000 | $H predict $M | head -1; exit ${PIPESTATUS[2]}", model)
+    assert (result.returncode, result.stderr) == (141, "")
+    assert result.stdout.startswith("ab\t")
+
+
+def test_as_a_module_in_any_locale(model: Path) -> None:
+    result = shell("echo aé | LC_ALL=C $H predict $M", model)
+    assert result.returncode == 0
+    assert result.stdout.startswith("aé\t")
+    assert shell("$H --version", model).stdout == f"hardalign {__version__}\n"
 
 
 @pytest.mark.parametrize(

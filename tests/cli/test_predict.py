@@ -3,12 +3,14 @@ from __future__ import annotations
 import io
 import json
 import math
+import os
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from cli.conftest import Command, assert_complains
+from cli.conftest import Command, assert_complains, write_model
 
 
 def test_one_line_per_line_in_order(command: Command, model: Path) -> None:
@@ -189,11 +191,9 @@ def test_json_lines(command: Command, model: Path) -> None:
 
 @pytest.mark.parametrize("system", ["hard-feed", "monotonic"])
 def test_scores_that_are_not_exact_are_labelled(
-    system: str, command: Command, pairs: Path, tmp_path: Path
+    system: str, command: Command, tmp_path: Path
 ) -> None:
-    folder = tmp_path / system
-    training = ("--dev", pairs, "--out", folder, "--epochs", 0, "--system", system)
-    assert command("train", pairs, *training).code == 0
+    folder = write_model(tmp_path / system, system, end=2.0)
     assert "not exact" in command("predict", folder, "--scores", stdin=WORDS).err
     assert "not exact" in command("predict", folder, "--jsonl", stdin=WORDS).err
     assert "not exact" not in command("predict", folder, stdin=WORDS).err
@@ -230,3 +230,25 @@ def test_alignments_of_predictions(command: Command, model: Path, tmp_path: Path
         assert command("align", model, given, "--allow-empty").out == f"{pairs}\n"
     found = json.loads(command("predict", model, "--alignments", "--jsonl", stdin=b"ab").out)
     assert found["predictions"][0]["alignment"]["kind"] == "posterior"
+
+
+def test_threads_change_nothing(command: Command, model: Path) -> None:
+    words = "\n".join("abc"[: 1 + k % 3] * (1 + k % 7) for k in range(60)).encode()
+    for options in ((), ("--nbest", 3), ("--sample", 2), ("--alignments", "--scores")):
+        one = command("predict", model, *options, "--threads", 1, stdin=words)
+        two = command("predict", model, *options, "--threads", 2, stdin=words)
+        assert (one.code, one.out) == (two.code, two.out)
+        assert len(one.out) > 100
+
+
+def test_an_output_that_is_no_file_is_written_to_as_it_is(
+    command: Command, model: Path, tmp_path: Path
+) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE) as reader:
+        assert command("predict", model, "--output", pipe, stdin=b"ab\nc\n").code == 0
+        written, _ = reader.communicate(timeout=30)
+    assert written.decode() == command("predict", model, stdin=b"ab\nc\n").out
+    assert pipe.is_fifo()
+    assert command("predict", model, "--output", "/dev/null", stdin=b"ab\n").code == 0

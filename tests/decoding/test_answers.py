@@ -204,7 +204,7 @@ def test_beams_are_widened_only_where_they_must(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(batch, "beam_search", spy)
     monkeypatch.setattr(batch, "MASS_BEAM_LIMIT", 32)
     words = random_pairs(12, longest=3, seed=1)
-    lists = list(answer(tiny_runtime(scale=2.0, end=1.6), words, Search(mass=0.9)))
+    lists = list(answer(tiny_runtime(scale=3.0, end=3.0), words, Search(mass=0.9)))
     short = [own for own in lists if covered(hypotheses(own))[-1] < 0.9]
     assert {width for width, _ in widths} == {8, 16, 32}
     counts = [sum(count for w, count in widths if w == width) for width in (8, 16, 32)]

@@ -10,13 +10,14 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
-from conftest import TINY, tiny_model
+from conftest import TINY
 from hardalign.config import ModelConfig, TrainingConfig
 from hardalign.data.encoding import Encoded
 from hardalign.data.formats import FORMATS
 from hardalign.data.vocabulary import BEGIN, END, Vocabulary
 from hardalign.export import export_onnx, step_file
 from hardalign.folder import Description, Origin
+from tiny import tiny_model
 
 Array = NDArray[Any]
 Arrays = dict[str, Array]

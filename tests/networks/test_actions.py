@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conftest import TINY, random_pairs, widened
+from conftest import TINY, random_pairs
 from hardalign.actions import oracle_actions
 from hardalign.aligner import Path
 from hardalign.data.encoding import Encoded
@@ -16,6 +16,7 @@ from hardalign.data.vocabulary import BEGIN, END, RESERVED, UNKNOWN
 from hardalign.networks import actions as module
 from hardalign.networks.actions import Oracle, pointers
 from hardalign.networks.batch import collate
+from tiny import widened
 
 STEP = 99
 LETTERS, SYMBOLS = len(TINY.source.letters), len(TINY.target.letters)

@@ -4,10 +4,11 @@ import pytest
 import torch
 
 import reference
-from conftest import random_pairs, tiny_model
+from conftest import random_pairs
 from hardalign.data.vocabulary import END
 from hardalign.networks.batch import collate
 from hardalign.networks.decoder import Decoder
+from tiny import tiny_model
 
 layers = pytest.mark.parametrize("layers", [1, 2])
 

@@ -5,10 +5,11 @@ import torch
 from torch import Tensor
 
 import reference
-from conftest import random_pair, random_pairs, tiny_model
+from conftest import random_pair, random_pairs
 from hardalign.networks.batch import collate
 from hardalign.networks.fed import FedTransducer
 from hardalign.networks.reading import Reading
+from tiny import tiny_model
 
 SOFT = ["soft-feed", "soft-feed-large"]
 HARD = ["hard-feed", "hard-feed-reinforce"]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 import reference
-from conftest import TINY, random_pair, random_pairs, tiny_model, tiny_vocabulary, widened
+from conftest import TINY, random_pair, random_pairs, tiny_vocabulary
 from hardalign.config import SIZES, ModelConfig
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import BEGIN, END, RESERVED, UNKNOWN, Vocabulary
@@ -19,6 +19,7 @@ from hardalign.networks.batch import collate
 from hardalign.networks.build import build_model
 from hardalign.networks.monotonic import MonotonicTransducer
 from hardalign.networks.pointer import PointerDecoder
+from tiny import tiny_model, widened
 
 UNTAGGED = tiny_vocabulary(tags=())
 STEP = len(TINY.target)

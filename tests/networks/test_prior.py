@@ -3,11 +3,12 @@ from __future__ import annotations
 import torch
 
 import reference
-from conftest import random_pair, random_pairs, tiny_model
+from conftest import random_pair, random_pairs
 from hardalign.data.vocabulary import END
 from hardalign.networks import prior
 from hardalign.networks.batch import collate
 from hardalign.networks.transducer import Transducer
+from tiny import tiny_model
 
 PAIRS = [*random_pairs(12, longest=7, seed=1), random_pair(14, 13, tags=1)]
 

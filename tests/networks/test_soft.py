@@ -4,8 +4,9 @@ import pytest
 import torch
 
 import reference
-from conftest import random_pairs, tiny_model
+from conftest import random_pairs
 from hardalign.networks.batch import collate
+from tiny import tiny_model
 
 
 @pytest.mark.parametrize("seed", [0, 1])

@@ -6,10 +6,11 @@ import pytest
 import torch
 
 import reference
-from conftest import random_pair, random_pairs, tiny_model, tiny_vocabulary
+from conftest import random_pair, random_pairs, tiny_vocabulary
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import END, RESERVED
 from hardalign.networks.batch import collate
+from tiny import tiny_model
 
 systems = pytest.mark.parametrize("system", ["hard", "soft"])
 shapes = pytest.mark.parametrize(

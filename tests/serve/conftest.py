@@ -11,7 +11,7 @@ import pytest
 import torch
 import uvicorn
 
-from conftest import TINY, tiny_model
+from conftest import TINY
 from hardalign.config import ModelConfig, TrainingConfig
 from hardalign.data.formats import FORMATS
 from hardalign.folder import Description, Origin
@@ -22,6 +22,7 @@ from hardalign.serve.app import create_app
 from hardalign.serve.connections import Allowance
 from hardalign.serve.limits import Limits
 from hardalign.serve.server import address_of, listen, make_server
+from tiny import tiny_model
 
 LIMITS = Limits()
 

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 import torch
 
-from conftest import random_pairs, tiny_model
+from conftest import random_pairs
 from hardalign.errors import HardalignError
 from hardalign.folder import CHECKPOINT, METRICS, read_tensors, write_tensors
 from hardalign.networks.batch import collate
 from hardalign.networks.transducer import Transducer
 from hardalign.training.checkpoint import Progress, read_checkpoint, save_checkpoint
+from tiny import tiny_model
 
 
 def stepped(seed: int, system: str = "hard") -> tuple[Transducer, torch.optim.Adam]:

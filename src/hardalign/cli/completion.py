@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 from typing import Annotated, Literal
 
 import tyro
@@ -26,9 +28,14 @@ def completion(shell: Annotated[Shell, tyro.conf.arg(metavar="SHELL")]) -> None:
     from hardalign.cli.main import COMMANDS, command
     from hardalign.cli.parsing import CONFIG
 
-    tyro.extras.subcommand_cli_from_dict(
-        {name: command(name) for name in COMMANDS},
-        prog="hardalign",
-        args=["--tyro-print-completion", shell],
-        config=CONFIG,
-    )
+    script = io.StringIO()
+    with contextlib.redirect_stdout(script), contextlib.suppress(SystemExit):
+        tyro.extras.subcommand_cli_from_dict(
+            {name: command(name) for name in COMMANDS},
+            prog="hardalign",
+            args=["--tyro-print-completion", shell],
+            config=CONFIG,
+        )
+    for line in script.getvalue().splitlines():
+        # A shell would take the second line of a description for one more completion.
+        print(line.replace(r"\n", " ") if line.startswith("COMPLETION_SPEC = ") else line)

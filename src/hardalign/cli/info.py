@@ -23,10 +23,10 @@ def info(
     """
     if model is None:
         for name, system in (SYSTEMS | outside_systems()).items():
-            print(f"{name:<17}{system.paper}  {system.summary}")
+            print(f"{name:<20}{system.paper}  {system.summary}")
         print("\nmodels that come with hardalign:")
         for name, summary in BUNDLED.items():
-            print(f"{name:<17}   {summary}")
+            print(f"{name:<20}   {summary}")
         return
 
     from hardalign.folder import WEIGHTS, read_tensors

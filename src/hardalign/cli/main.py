@@ -11,6 +11,7 @@ import signal
 import sys
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -47,21 +48,30 @@ CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 """Characters that end a line, or do something to a terminal."""
 
 
+class _Closed(io.TextIOBase):
+    """A standard output that was closed before the start."""
+
+    def write(self, _text: str) -> int:
+        raise OSError(errno.EBADF, "standard output is closed")
+
+
 def main() -> None:
     """Runs a command; exits with 2 and one line of explanation where the input is at fault."""
     for name in ONE_THREAD:  # before anything imports NumPy
         os.environ.setdefault(name, "1")
     signal.signal(signal.SIGTERM, _terminated)
     warnings.showwarning = _note_warning
-    _replace_closed_streams()
+    # Who closes a stream must not get messages into the data, nor success without any.
+    sys.stdout = sys.stdout or _Closed()
+    sys.stderr = sys.stderr or Path(os.devnull).open("w")  # noqa: SIM115
+    sys.stdin = sys.stdin or Path(os.devnull).open()  # noqa: SIM115
     # The locale must not decide whether a script can be printed.
     for stream, errors in ((sys.stdout, "surrogateescape"), (sys.stderr, "backslashreplace")):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors=errors, newline="\n")
     try:
         _dispatch(sys.argv[1:])
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        sys.stdout.flush()
     except HardalignError as error:
         _fail(str(error), 2)
     except KeyboardInterrupt:
@@ -117,20 +127,6 @@ def _fail(message: str, status: int) -> NoReturn:
     line = CONTROL.sub(lambda found: repr(found[0])[1:-1], message)
     print(f"hardalign: {line}", file=sys.stderr)
     sys.exit(status)
-
-
-class _Closed(io.TextIOBase):
-    """Stands for a standard output that was closed before we began, for which Python has None."""
-
-    def write(self, _text: str) -> NoReturn:
-        raise OSError(errno.EBADF, "standard output is closed")
-
-
-def _replace_closed_streams() -> None:
-    """What was to be printed cannot be, and that is an error; remarks are lost, input is empty."""
-    sys.stdin = sys.stdin or open(os.devnull)  # noqa: PTH123, SIM115 - open to the end
-    sys.stdout = sys.stdout or _Closed()
-    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: PTH123, SIM115
 
 
 def _silence_stdout() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import io
+import re
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -48,4 +49,15 @@ def _one_line(box: str) -> str:
             break
         if line[:1] not in ("╭", "╰"):
             words += text.split()
-    return " ".join(words).rstrip(".:")
+    text = " ".join(words).rstrip(".:")
+    # That an option may be left out is no value that it could have.
+    text = re.sub(r"no type matching \{None\}\|(\w+) could be \S+ from \[(.*?)\]\..*", _is_no, text)
+    return re.sub(r"Expected one of \((.*)\)", _choices, text)
+
+
+def _is_no(match: re.Match[str]) -> str:
+    return f"{match[2]} is no {match[1]}"
+
+
+def _choices(match: re.Match[str]) -> str:
+    return f"Expected one of {', '.join(sorted(set(match[1].split(', ')) - {repr('None')}))}"

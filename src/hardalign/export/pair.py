@@ -63,8 +63,8 @@ def export_onnx(tensors: Mapping[str, Array], description: Description, path: Pa
     graphs = [encoder_graph(network), step_graph(network)]
     about = _about(description, graphs)
     # The encoder is there only if the step is: it takes its place last.
-    with whole_file(path) as file:
-        file.write(_content(graphs[0], about))
+    with whole_file(path) as encoder:
+        encoder.write(_content(graphs[0], about))
         write_bytes(step_file(path), _content(graphs[1], about))
 
 
