@@ -80,6 +80,8 @@ def main() -> None:
         # The reader has had enough, as `head` does.
         _silence_stdout()
         sys.exit(128 + 13)  # SIGPIPE, which not every system has
+    except UnicodeEncodeError:
+        _fail("cannot write the output: it has half a character, a lone surrogate", 2)
     except OSError as error:
         # What commands open themselves has its own message: this is a full disk or a closed stream.
         _silence_stdout()

@@ -30,6 +30,8 @@ TOLERANCE = 1e-6
 """Probability that a step of a search may leave out: about what float32 loses anyway."""
 FEW_SYMBOLS = 64
 """In a batch of so few source symbols nothing is left out: it would save no time."""
+SAMPLES = 512
+"""Strings drawn at a time, which bounds the memory that they take."""
 MASS_BEAM = 8
 """Width of the first beam of a search for probability mass."""
 
@@ -151,8 +153,11 @@ class Batch:
     def _samples(self, count: int, seed: int, places: Sequence[int]) -> list[list[Hypothesis]]:
         seeds = [(seed, place, k) for place in places for k in range(count)]
         which = np.repeat(np.arange(len(places)), count)
-        noise = uniform_noise(seeds, self._words.lengths[which].tolist())
-        strings = sample(self._runtime, self._memory, self._words, which, noise)
+        strings: list[Hypothesis] = []
+        for k in range(0, len(seeds), SAMPLES):
+            some = which[k : k + SAMPLES]
+            noise = uniform_noise(seeds[k : k + SAMPLES], self._words.lengths[some].tolist())
+            strings += sample(self._runtime, self._memory, self._words, some, noise)
         return [strings[k : k + count] for k in range(0, len(strings), count)]
 
     def _covering(self, mass: float) -> list[list[Hypothesis]]:

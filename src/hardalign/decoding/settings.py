@@ -10,6 +10,8 @@ DEFAULT_BEAM = 5
 """Width of the beam where several strings are asked for and no width is given."""
 MASS_BEAM_LIMIT = 256
 """Width at which a search for probability mass gives up."""
+MOST = 10_000
+"""The widest beam, and the most strings for one word: all of them are in memory at a time."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +37,8 @@ class Search:
     def __post_init__(self) -> None:
         for name in ("beam", "nbest", "samples"):
             value = getattr(self, name)
-            if value is not None and value < 1:
-                raise HardalignError(f"{name} must be at least 1, not {value}")
+            if value is not None and not 1 <= value <= MOST:
+                raise HardalignError(f"{name} must be from 1 to {MOST}, not {value}")
         if self.seed < 0:
             raise HardalignError(f"the seed must be at least 0, not {self.seed}")
         if self.mass is not None and not 0 < self.mass < 1:

@@ -13,6 +13,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
+import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 MOST = 2000
@@ -72,6 +73,16 @@ class Connection(H11Protocol):
         if self.cycle is not cycle and not self.cycle.response_complete:
             self._forget()
             self._timer = self.loop.call_later(self.allowance.answer_seconds, self.end)
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is no HTTP; the application's own answer to what came before is dropped."""
+        if self.cycle is not None:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            super().send_400_response(msg)
+        else:  # an answer has begun
+            self.transport.close()
 
     def on_response_complete(self) -> None:
         """Wait for the next request."""
