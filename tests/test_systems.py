@@ -40,7 +40,7 @@ def test_what_follows_from_a_row(name: str):
     expected = "decoding rule" if name.startswith("hard-feed") else expected
     assert row.score == expected
     assert row.score in SCORES
-    assert row.exportable == (name in ("hard", "soft", "hard-sampled"))
+    assert row.exportable == ("feed" not in name and name != "monotonic")
     feedback = {"hard-feed": "posterior", "hard-feed-reinforce": "alpha"}
     assert row.feedback == feedback.get(name)
 

@@ -190,7 +190,7 @@ def start(arguments: list[str], log: Path) -> subprocess.Popen[bytes]:
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_killed_and_resumed(how: signal.Signals, tmp_path: Path) -> None:
     """A run stopped in the middle of an epoch ends like one that was left alone."""
-    options = ["train", "--corpus", "toy:copy", "--words", "200", "--out"]
+    options = ["train", "--corpus", "toy:copy", "--words", "60", "--out"]
     killed, calm = tmp_path / "killed", tmp_path / "calm"
     process = start([*options, str(killed), "--epochs", "1000"], tmp_path / "log")
     deadline = time.monotonic() + 120
@@ -251,10 +251,11 @@ def test_two_runs_in_one_folder(command: Command, pairs: Path, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("content", [b"", b"\x80\x04pickle", b"PK\x03\x04"])
-def test_foreign_checkpoint(content: bytes, command: Command, model: Path, pairs: Path) -> None:
-    (model / CHECKPOINT).write_bytes(content)
-    options = ("train", pairs, "--dev", pairs, "--out", model, "--epochs", 1, "--resume")
-    assert_complains(command(*options), CHECKPOINT, "damaged")
+def test_foreign_checkpoint(content: bytes, command: Command, pairs: Path, tmp_path: Path) -> None:
+    options = ("train", pairs, "--dev", pairs, "--out", tmp_path / "m")
+    assert command(*options, "--epochs", 0).code == 0
+    (tmp_path / "m" / CHECKPOINT).write_bytes(content)
+    assert_complains(command(*options, "--epochs", 1, "--resume"), CHECKPOINT, "damaged")
 
 
 @pytest.mark.parametrize(
