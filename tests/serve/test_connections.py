@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import logging
 import resource
+import select
 import socket
 import subprocess
 import sys
@@ -93,19 +94,23 @@ def test_the_longest_idle_makes_room(serve: Serve) -> None:
 
 def test_where_all_are_at_work_the_next_is_refused(serve: Serve, gate: Gate) -> None:
     client = serve(allowance=Allowance(most=2))
-    with ThreadPoolExecutor(2) as threads:
-        pending = [threads.submit(client.post, "/predict", json={"words": ["a"]}) for _ in range(2)]
+    body = json.dumps({"words": ["a"]}).encode()
+    head = b"POST /predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    head += b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(body)
+    with connect(client) as first, connect(client) as second:
+        for connection in (first, second):
+            connection.sendall(head + body)
         assert gate.reached.wait(30)
-        for _ in range(1000):
-            with connect(client) as other:
-                other.sendall(HEAD + b"Connection: close\r\n\r\n")
-                if b"503" in (answer := received(other)):
-                    break
-        head, _, body = answer.partition(b"\r\n\r\n")
-        assert b"Retry-After" in head
-        assert json.loads(body) == {"error": "too many connections; try again later"}
+        # Both are accepted before whoever comes later, and neither has an answer yet.
+        assert not select.select([first, second], [], [], 1.0)[0]
+        with connect(client) as other:
+            other.sendall(HEAD + b"Connection: close\r\n\r\n")
+            answer_head, _, answer = received(other).partition(b"\r\n\r\n")
+        assert b"503" in answer_head
+        assert b"Retry-After" in answer_head
+        assert json.loads(answer) == {"error": "too many connections; try again later"}
         gate.opened.set()
-        assert all(one.result().is_success for one in pending)
+        assert all(b"200 OK" in received(connection) for connection in (first, second))
 
 
 def test_a_client_that_leaves(
