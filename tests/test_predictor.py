@@ -263,7 +263,7 @@ def test_a_predictor_can_be_pickled(system: str) -> None:
     predict = tiny_predictor(system)
     again = pickle.loads(pickle.dumps(predict))
     # Arrays lie otherwise in memory then, and are summed in another order.
-    expected = pytest.approx(predict("abc\tN").log_prob, abs=1e-4)
+    expected = pytest.approx(predict("abc\tN").log_prob, abs=1e-5)
     assert again("abc\tN").log_prob == expected
     assert again.description == predict.description
 

@@ -210,8 +210,8 @@ SYSTEMS = {
 DEFAULT_SYSTEM = "hard-hmm"
 """The system that is trained when none is named.
 
-Both chains beat `hard` on every data set on which they were compared, at 1.1 times its cost. Of the
-two this is the one that may go back, so that it suits any task.
+With seed 0 both chains beat `hard` on all five data sets on which they were compared, at 1.1 times
+its cost. Of the two this is the one that may go back, so that it suits any task.
 """
 
 
