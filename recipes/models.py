@@ -1,0 +1,196 @@
+"""Make a bundled model: fetch its data, train, halve the precision of the weights, evaluate.
+
+    make model NAME=is-g2p
+
+Training takes from some minutes to an hour on one core, and goes on where it was interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import exp
+from pathlib import Path
+
+import numpy as np
+
+import hardalign
+from hardalign.bundled import model_folder
+from hardalign.cli.progress import TrainingProgress
+from hardalign.config import ModelConfig
+from hardalign.corpora.load import Corpus
+from hardalign.data.example import Example, Symbols, evaluation_items
+from hardalign.data.formats import FORMATS, Format
+from hardalign.data.reading import read_examples
+from hardalign.data.split import split_file
+from hardalign.decoding import Search
+from hardalign.files import make_folder, sha256, write_bytes, write_json
+from hardalign.folder import WEIGHTS, read_description, write_description
+from hardalign.metrics import calibration_error, evaluate
+from hardalign.prediction import Prediction
+from hardalign.tensors import read_tensors, write_tensors
+from sources import Row, english_forms, ipa_dict
+
+DEV, TEST = 0.05, 0.10
+"""Shares of the words that are held out."""
+SAMPLE = 200
+"""Held-out words that come with a model, for a test of the package to evaluate again."""
+
+_LEXICON = replace(FORMATS["lexicon"], source_case="lower")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Says how a model is made."""
+
+    rows: Callable[[Path], list[Row]] | None = None
+    """Gives the data, after it has fetched a package into a folder."""
+    corpus: str = ""
+    """Or the name of a corpus, whose parts and symbols are kept."""
+    format: Format = _LEXICON
+    words: int | None = None
+    """The most words to use."""
+    sizes: ModelConfig = ModelConfig()  # noqa: RUF009 - frozen
+    epochs: int = 10
+    batch_size: int = 60
+    sample: bool = True
+    """Whether held-out words may come with the model."""
+
+
+RECIPES = {
+    "en-g2p": Recipe(
+        corpus="cmudict",
+        sizes=ModelConfig(embedding=150, encoder=300, decoder=300),
+        epochs=12,
+        batch_size=40,
+    ),
+    "fr-g2p": Recipe(ipa_dict("fr_FR"), words=24_000),
+    "is-g2p": Recipe(ipa_dict("is"), words=24_000),
+    "nb-g2p": Recipe(ipa_dict("nb"), epochs=16),
+    "en-ko": Recipe(
+        corpus="wikidata-names/korean",
+        format=replace(FORMATS["pairs"], source_case="lower"),
+        sample=False,
+    ),
+    "en-inflect": Recipe(english_forms, format=FORMATS["sigmorphon"], words=9_000),
+}
+"""The models by name."""
+
+
+def read_corpus(recipe: Recipe, folder: Path) -> Corpus | dict[str, Path]:
+    """Returns the data of a model: a corpus, or the files train, dev and test, split by source."""
+    if recipe.corpus:
+        return replace(hardalign.load_corpus(recipe.corpus), format=recipe.format)
+    assert recipe.rows is not None
+    files = {part: folder / f"{part}.tsv" for part in ("train", "dev", "test")}
+    if not all(file.is_file() for file in files.values()):
+        rows = recipe.rows(folder.parent / "packages")
+        # Sorting by hash is a shuffle that is the same everywhere.
+        words = sorted({row[0] for row in rows}, key=lambda word: sha256(word.encode()))
+        chosen = set(words[: recipe.words])
+        lines = ["\t".join(row) + "\n" for row in rows if row[0] in chosen]
+        make_folder(folder)
+        write_bytes(folder / "all.tsv", "".join(lines).encode())
+        split_file(folder / "all.tsv", recipe.format, folder, dev=DEV, test=TEST, overwrite=True)
+    return files
+
+
+def learn(recipe: Recipe, data: Corpus | dict[str, Path], folder: Path) -> None:
+    """Trains by the paper's recipe, but in larger batches; goes on with a run in the folder."""
+    train, dev = (data, None) if isinstance(data, Corpus) else (data["train"], data["dev"])
+    hardalign.train(
+        train,
+        dev,
+        format=recipe.format,
+        out=folder,
+        size=recipe.sizes,
+        epochs=recipe.epochs,
+        batch_size=recipe.batch_size,
+        device="cpu",
+        threads=1,
+        resume=True,
+        reporter=TrainingProgress(),
+    )
+
+
+def pack(folder: Path, out: Path) -> None:
+    """Copies what predicting needs, with weights of half the precision."""
+    make_folder(out)
+    write_description(out, read_description(folder))
+    tensors, notes = read_tensors(folder / WEIGHTS)
+    halves = {name: tensor.astype(np.float16) for name, tensor in tensors.items()}
+    write_tensors(out / WEIGHTS, halves, notes)
+
+
+def measure(
+    recipe: Recipe, data: Corpus | dict[str, Path], folder: Path, out: Path
+) -> dict[str, object]:
+    """Returns test figures of the packed model, and on how many words it differs from the original.
+
+    Writes the sample with its references beside the model, if its licence lets us.
+    """
+    if isinstance(data, Corpus):
+        test = evaluation_items(data.test)
+    else:
+        test = evaluation_items(read_examples(data["test"], recipe.format, "evaluation"))
+    best, original = (predictions(where, test) for where in (out, folder))
+    changed = sum(one.symbols != two.symbols for one, two in zip(best, original, strict=True))
+    content: dict[str, object] = {"words": len(test), "changed by half precision": changed}
+    content |= figures([one.symbols for one in best], test)
+    right = [one.symbols in item.targets for one, item in zip(best, test, strict=True)]
+    ece = calibration_error([exp(one.log_prob) for one in best], right)
+    content["ece"] = round(ece, 4)
+    if recipe.corpus == "cmudict":
+        bare = [replace(e, targets=tuple(map(unstressed, e.targets))) for e in test]
+        content["without stress"] = figures([unstressed(one.symbols) for one in best], bare)
+    if recipe.sample:
+        lines = [line(recipe.format, e, target) for e in test[:SAMPLE] for target in e.targets]
+        write_bytes(out / "sample.tsv", "".join(lines).encode())
+        symbols = [one.symbols for one in best[:SAMPLE]]
+        content["sample"] = {"words": SAMPLE, **figures(symbols, test[:SAMPLE])}
+    return content
+
+
+def predictions(folder: Path, test: list[Example]) -> list[Prediction]:
+    """Returns what greedy search finds, as ``hardalign evaluate`` does."""
+    answers = hardalign.load(folder).answers(test, Search(), exact=False)
+    return [best for (best,) in answers]
+
+
+def figures(found: list[Symbols], test: list[Example]) -> dict[str, float]:
+    """Returns WER in per cent and PER, the mean over words."""
+    metrics = evaluate(found, [example.targets for example in test])
+    return {"wer": round(metrics.wer, 4), "per": round(metrics.per, 6)}
+
+
+def unstressed(symbols: Symbols) -> Symbols:
+    """Removes the digits of stress."""
+    return tuple(symbol.rstrip("012") for symbol in symbols)
+
+
+def line(layout: Format, example: Example, target: Symbols) -> str:
+    """Writes an example with one of its targets, as a line of the model's format."""
+    fields = [example.text, layout.join_target(target)]
+    tags = [layout.tag_separator.join(example.tags)] if example.tags else []
+    return "\t".join(fields + tags) + "\n"
+
+
+def main() -> None:
+    """Makes the model that the command line names."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("name", choices=RECIPES, help="of the model")
+    parser.add_argument("--runs", type=Path, default=Path("runs"), help="folder for trainings")
+    arguments = parser.parse_args()
+    recipe, folder = RECIPES[arguments.name], arguments.runs / arguments.name
+    data = read_corpus(recipe, folder)
+    learn(recipe, data, folder / "model")
+    out = model_folder(arguments.name)
+    pack(folder / "model", out)
+    result = measure(recipe, data, folder / "model", out)
+    write_json(out / "figures.json", result)
+    print(result)
+
+
+if __name__ == "__main__":
+    main()
