@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
-from serve.conftest import MODELS
+from hardalign.jobs.known import Lexicon
+from serve.conftest import MODELS, running
 
 pytestmark = pytest.mark.filterwarnings("ignore::hardalign.predictor.UnknownSymbolsWarning")
 
@@ -268,7 +270,7 @@ def test_a_list_is_sorted_and_filtered(page: Page) -> None:
         expect(page.locator("th[aria-sort]")).to_have_attribute("aria-sort", order)
         expect(rows).to_have_text(ranked)
         expect(head).to_be_focused()
-    page.get_by_label("Only the unsure ones").check()
+    page.get_by_label("Show").select_option("unsure")
     unsure = [word for word in words if scores[word] < math.log(0.5) or "q" in word]
     assert len(unsure) > 0
     expect(rows).to_have_text(unsure)
@@ -286,3 +288,45 @@ def test_the_api_can_be_read(page: Page) -> None:
     assert page.url.endswith("/docs#Answers")
     for link in page.locator(".docs a[href^='#']").all():
         assert page.locator(link.get_attribute("href") or "").count() == 1
+
+
+@pytest.fixture
+def with_lexicon(browser: Browser) -> Iterator[Page]:
+    """The page of a server that knows the word "ab"."""
+    lexicon = Lexicon(MODELS["hard"].description.format)
+    for text in ("yyx", "x"):
+        lexicon.add(("a", "b"), tuple(text))
+    models = {"hard": MODELS["hard"]}
+    with running(models, lexicons={"hard": lexicon}) as (_, client):
+        page = browser.new_page(base_url=str(client.base_url))
+        page.goto("/")
+        page.locator("#model option").first.wait_for(state="attached")
+        yield page
+        page.close()
+
+
+def test_known_words_are_marked(with_lexicon: Page) -> None:
+    page = with_lexicon
+    page.get_by_label("Word", exact=True).fill("ab")
+    expect(page.locator(".prediction")).to_have_text("yyxknown")
+    expect(page.locator(".candidate .text")).to_have_text(["yyx", "x"])
+    expect(page.locator("legend")).to_contain_text("In the lexicon")
+    page.get_by_label("Word", exact=True).fill("ba")
+    expect(page.locator(".prediction .known")).to_have_count(0)
+
+
+def test_a_list_shows_what_is_known(with_lexicon: Page) -> None:
+    page = with_lexicon
+    page.get_by_role("link", name="A list").click()
+    page.get_by_label("Words, one on each line").fill("dcba\nab\nb")
+    page.get_by_role("button", name="Predict").click()
+    expect(page.locator("#list-notes")).to_have_text(
+        "3 words predicted. 1 is known from the lexicon."
+    )
+    rows = page.locator(".words tbody th")
+    expect(page.locator(".words tbody tr").nth(1).locator("td")).to_have_text(["yyx", "known"])
+    for which, words in (("known", ["ab"]), ("new", ["dcba", "b"]), ("all", ["dcba", "ab", "b"])):
+        page.get_by_label("Show").select_option(which)
+        expect(rows).to_have_text(words)
+    page.get_by_role("button", name="Probability").click()
+    expect(rows.last).to_have_text("ab")  # nothing is surer

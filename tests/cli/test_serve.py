@@ -71,3 +71,26 @@ def test_without_the_libraries(command: Command, monkeypatch: pytest.MonkeyPatch
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     assert_complains(command("serve", "en-g2p"), "uvicorn", "pip install 'hardalign[serve]'")
+
+
+def test_known_words(tmp_path: Path) -> None:
+    known = tmp_path / "known.dict"
+    known.write_text("ABC  EY1 B\n")
+    command = [*MAIN, "en-g2p", "--lexicon", known, "--port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        match = re.search(r"http://127.0.0.1:\d+", process.stderr.readline())
+        assert match
+        with httpx.Client(base_url=match[0], trust_env=False, timeout=60) as client:
+            answers = client.post("/predict", json={"words": ["abc", "abd"]}).json()["answers"]
+            (model,) = client.get("/models").json()["models"]
+        process.terminate()
+    assert [answer["origin"] for answer in answers] == ["lexicon", "model"]
+    assert [one["text"] for one in answers[0]["predictions"]] == ["EY1 B"]
+    assert model["known"] == 1
+
+
+def test_known_words_that_do_not_fit(command: Command, tmp_path: Path) -> None:
+    known = tmp_path / "known.tsv"
+    known.write_text("abc\tɛ b\n")
+    assert_complains(command("serve", "en-g2p", "--lexicon", known), "known.tsv", "'ɛ' (line 1)")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from types import MappingProxyType
 
 import httpx
 import pytest
@@ -15,6 +16,7 @@ from conftest import TINY
 from hardalign.config import ModelConfig, TrainingConfig
 from hardalign.data.formats import FORMATS
 from hardalign.folder import Description, Origin
+from hardalign.jobs.known import Lexicon
 from hardalign.predictor import Predictor
 from hardalign.runtime import build_runtime
 from hardalign.serve import batcher
@@ -48,10 +50,12 @@ def running(
     limits: Limits = LIMITS,
     host: str = "127.0.0.1",
     allowance: Allowance | None = None,
+    lexicons: Mapping[str, Lexicon] = MappingProxyType({}),
 ) -> Iterator[tuple[uvicorn.Server, httpx.Client]]:
     """A server in a thread of its own, and a client of it."""
     listening = listen("127.0.0.1", 0)
-    server = make_server(create_app(models, limits, host), patience=10, allowance=allowance)
+    app = create_app(models, limits, host, lexicons)
+    server = make_server(app, patience=10, allowance=allowance)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
     with httpx.Client(base_url=address_of(listening), timeout=30, trust_env=False) as client:
@@ -91,11 +95,11 @@ class Gate:
     def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
         answer = batcher.answer_words
 
-        def gated(predictor, search, words, alignments):  # type: ignore[no-untyped-def]
+        def gated(predictor, search, words, *others):  # type: ignore[no-untyped-def]
             self.batches.append([word.text for word in words])
             self.reached.set()
             assert self.opened.wait(30)
-            return answer(predictor, search, words, alignments)
+            return answer(predictor, search, words, *others)
 
         monkeypatch.setattr(batcher, "answer_words", gated)
 

@@ -4,6 +4,7 @@ import pytest
 from msgspec import UNSET
 
 from hardalign.decoding import Search
+from hardalign.jobs.known import Lexicon
 from hardalign.serve.answering import answer_words
 from hardalign.serve.messages import AlignmentAnswer
 from serve.conftest import MODELS
@@ -36,3 +37,17 @@ def test_unknown_symbols_are_named_once() -> None:
     (answer,) = answer_words(predictor, Search(), [predictor.example("qaqz\tN;X")], False)
     assert answer.unknown == ["X", "q", "z"]
     assert answer.tags == ("N", "X")
+
+
+def test_a_known_word_is_not_asked_of_the_model() -> None:
+    predictor = MODELS["hard"]
+    lexicon = Lexicon(predictor.description.format)
+    for text in ("yyx", "x"):
+        lexicon.add(("a", "b"), tuple(text))
+    words = [predictor.example(text) for text in ("ab", "ba")]
+    known, new = answer_words(predictor, Search(nbest=1), words, True, lexicon)
+    assert (known.origin, new.origin) == ("lexicon", "model")
+    assert [one.text for one in known.predictions] == ["yyx", "x"]
+    assert known.predictions[0].log_prob == pytest.approx(predictor.log_prob("ab", "yyx"), abs=1e-5)
+    assert isinstance(known.predictions[0].alignment, AlignmentAnswer)
+    assert [one.text for one in new.predictions] == [predictor("ba", nbest=1)[0].text]

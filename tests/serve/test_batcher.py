@@ -32,7 +32,7 @@ def with_batcher(
     models: Mapping[str, Predictor] = MODELS,
 ) -> T:
     async def run() -> T:
-        batcher = Batcher(models, most)
+        batcher = Batcher(models, most, {})
         async with batcher.running():
             return await use(batcher)
 
@@ -172,8 +172,8 @@ def test_one_who_fails_spoils_nothing_for_the_others(
 ) -> None:
     gated = module.answer_words
 
-    def fragile(predictor, search, words, alignments):  # type: ignore[no-untyped-def]
-        answers = gated(predictor, search, words, alignments)
+    def fragile(predictor, search, words, *others):  # type: ignore[no-untyped-def]
+        answers = gated(predictor, search, words, *others)
         if any(word.text == "d" for word in words):
             raise ZeroDivisionError
         return answers

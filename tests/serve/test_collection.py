@@ -7,7 +7,7 @@ import pytest
 from hardalign.errors import HardalignError
 from hardalign.predictor import Predictor
 from hardalign.serve import collection
-from hardalign.serve.collection import describe_models, load_models
+from hardalign.serve.collection import describe_models, load_lexicons, load_models
 from hardalign.systems import SCORES
 from serve.conftest import MODELS, tiny_predictor
 
@@ -38,7 +38,7 @@ def test_namesakes_are_told_apart_by_their_folders(loaded: list[str]) -> None:
 def test_no_absolute_path_is_published(loaded: list[str], tmp_path: Path) -> None:
     models = load_models([f"{tmp_path}/A/model", f"{tmp_path}/B/model"])
     assert list(models) == ["A/model", "B/model"]
-    assert str(tmp_path) not in str(describe_models(models))
+    assert str(tmp_path) not in str(describe_models(models, {}))
 
 
 def test_names_can_be_given(loaded: list[str], tmp_path: Path) -> None:
@@ -71,10 +71,21 @@ def test_a_missing_model(tmp_path: Path) -> None:
 
 
 def test_descriptions() -> None:
-    hard, soft, tagged = describe_models(MODELS)
+    hard, soft, tagged = describe_models(MODELS, {})
     assert (hard.name, hard.alignment, hard.exact) == ("hard", "posterior", True)
     assert (soft.system, soft.alignment) == ("soft", "attention")
     assert (hard.tags, tagged.tags) == ([], ["N", "V"])
     assert tagged.score == SCORES["best path"]
     assert not tagged.exact
     assert (hard.examples, tagged.examples) == (["cab", "bad", "add"], [])
+
+
+def test_a_lexicon_is_read_for_every_model(tmp_path: Path) -> None:
+    file = tmp_path / "known.tsv"
+    file.write_text("ab\tyx\nab\txy\ncd\tz\n")
+    models = {"hard": MODELS["hard"], "soft": MODELS["soft"]}
+    lexicons = load_lexicons([str(file)], models)
+    assert [model.known for model in describe_models(models, lexicons)] == [2, 2]
+    assert load_lexicons([], models) == {}
+    with pytest.raises(HardalignError, match=r"does not fit the model tagged: .* tags"):
+        load_lexicons([str(file)], MODELS)

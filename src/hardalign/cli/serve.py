@@ -7,6 +7,7 @@ from typing import Annotated
 import tyro
 
 from hardalign.cli.console import note
+from hardalign.cli.options import Files
 from hardalign.errors import HardalignError
 
 
@@ -20,12 +21,15 @@ def serve(
     *,
     host: Annotated[str, tyro.conf.arg(metavar="HOST")] = "127.0.0.1",
     port: Annotated[int, tyro.conf.arg(metavar="N")] = 8000,
+    lexicon: Files = (),
 ) -> None:
     """Serve a page where models can be tried and compared, and a JSON API.
 
     $ hardalign serve en-g2p
 
     $ hardalign serve en-g2p ko=runs/ko --port 9000
+
+    $ hardalign serve en-g2p --lexicon cmudict
 
     $ curl localhost:8000/predict -H 'Content-Type: application/json' -d '{"words": ["action"]}'
 
@@ -39,10 +43,12 @@ def serve(
         host: The address to listen on. Whoever can reach it can use the models: 0.0.0.0 lets the
             whole network in.
         port: The port to listen on; 0 is any free one.
+        lexicon: A file of known words, or cmudict: a word found there is answered with all its
+            pronunciations, marked as known, whichever model is asked. May be given several times.
     """
     try:
         from hardalign.serve.app import create_app
-        from hardalign.serve.collection import load_models
+        from hardalign.serve.collection import load_lexicons, load_models
         from hardalign.serve.limits import Limits
         from hardalign.serve.server import address_of, listen, make_server, run
     except ModuleNotFoundError as error:
@@ -51,6 +57,8 @@ def serve(
         ) from None
     limits = Limits()
     loaded = load_models((model, *others))
+    lexicons = load_lexicons(lexicon, loaded)
     listening = listen(host, port)
     note(f"serving {', '.join(loaded)} at {address_of(listening)} (Ctrl-C ends it)")
-    run(make_server(create_app(loaded, limits, host), limits.seconds), listening)
+    app = create_app(loaded, limits, host, lexicons)
+    run(make_server(app, limits.seconds), listening)

@@ -8,13 +8,18 @@ from msgspec import UNSET
 
 from hardalign.data.example import Example
 from hardalign.decoding import Search
+from hardalign.jobs.known import Lexicon, answers_with_known
 from hardalign.prediction import Prediction
 from hardalign.predictor import Predictor
 from hardalign.serve.messages import AlignmentAnswer, PredictionAnswer, Stop, WordAnswer
 
 
 def answer_words(
-    predictor: Predictor, search: Search, words: Sequence[Example], alignments: bool
+    predictor: Predictor,
+    search: Search,
+    words: Sequence[Example],
+    alignments: bool,
+    lexicon: Lexicon | None = None,
 ) -> list[WordAnswer]:
     """Answers words of any requests together.
 
@@ -23,16 +28,19 @@ def answer_words(
         search: What to look for.
         words: All with at least one symbol.
         alignments: Whether alignments are wanted with the answers.
+        lexicon: Known words, for which the model is not asked.
     """
-    answers = predictor.answers(words, search, alignments=alignments)
+    known = lexicon or Lexicon(predictor.description.format)
+    answers = answers_with_known(predictor, words, search, known, alignments=alignments)
     return [
         WordAnswer(
             source=word.text,
             tags=word.tags,
-            unknown=list(dict.fromkeys(predictions[0].unknown)),
-            predictions=[_prediction(prediction) for prediction in predictions],
+            origin=answer.origin,
+            unknown=list(dict.fromkeys(answer.predictions[0].unknown)),
+            predictions=[_prediction(prediction) for prediction in answer.predictions],
         )
-        for word, predictions in zip(words, answers, strict=True)
+        for word, answer in zip(words, answers, strict=True)
     ]
 
 

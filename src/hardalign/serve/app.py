@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import AsyncIterator, Coroutine, Mapping
 from http import HTTPStatus
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import msgspec
@@ -18,6 +19,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
+from hardalign.jobs.known import Lexicon
 from hardalign.predictor import Predictor
 from hardalign.serve.batcher import Batcher
 from hardalign.serve.collection import describe_models
@@ -36,16 +38,22 @@ JSON_ONLY = "the body should be JSON: send it with Content-Type: application/jso
 T = TypeVar("T")
 
 
-def create_app(models: Mapping[str, Predictor], limits: Limits, host: str) -> ASGIApp:
+def create_app(
+    models: Mapping[str, Predictor],
+    limits: Limits,
+    host: str,
+    lexicons: Mapping[str, Lexicon] = MappingProxyType({}),
+) -> ASGIApp:
     """Returns an application that answers for some models.
 
     Args:
         models: By the names they are to have; the first is the one meant where none is named.
         limits: Of requests.
         host: The address it is served on; see ``Guard``.
+        lexicons: Known words, by the names of the models for which they answer.
     """
-    batcher = Batcher(models, limits.waiting)
-    description = Models(models=describe_models(models), limits=limits)
+    batcher = Batcher(models, limits.waiting, lexicons)
+    description = Models(models=describe_models(models, lexicons), limits=limits)
     api = describe_api(limits)
 
     async def page(_: Request) -> Response:

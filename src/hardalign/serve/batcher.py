@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 from starlette.exceptions import HTTPException
 
+from hardalign.jobs.known import Lexicon
 from hardalign.predictor import Predictor
 from hardalign.serve.answering import answer_words
 from hardalign.serve.messages import WordAnswer
@@ -51,9 +52,12 @@ class Batcher:
     An answer does not depend on its batch mates: no model's does.
     """
 
-    def __init__(self, models: Mapping[str, Predictor], most: int) -> None:
-        """Keep at most so much work waiting."""
+    def __init__(
+        self, models: Mapping[str, Predictor], most: int, lexicons: Mapping[str, Lexicon]
+    ) -> None:
+        """Keep at most so much work waiting; a model may have a lexicon of known words."""
         self._models = models
+        self._lexicons = lexicons
         self._most = most
         self._orders: deque[_Order] = deque()
         self._wake = asyncio.Event()
@@ -151,7 +155,8 @@ class Batcher:
         """Run the model; the only part that happens in the thread."""
         model, search, alignments = batch[0][0].question.group
         words = [order.question.words[position] for order, position in batch]
-        return answer_words(self._models[model], search, words, alignments)
+        predictor, lexicon = self._models[model], self._lexicons.get(model)
+        return answer_words(predictor, search, words, alignments, lexicon)
 
 
 def _hand_out(batch: Batch, answers: list[WordAnswer]) -> None:

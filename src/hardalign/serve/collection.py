@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from hardalign.errors import HardalignError
+from hardalign.jobs.known import Lexicon, read_lexicon
 from hardalign.predictor import Predictor, load
 from hardalign.serve.messages import ModelAnswer
 from hardalign.systems import SCORES
@@ -40,9 +41,33 @@ def load_models(models: Iterable[str]) -> dict[str, Predictor]:
     return named
 
 
-def describe_models(models: Mapping[str, Predictor]) -> list[ModelAnswer]:
+def load_lexicons(files: Sequence[str], models: Mapping[str, Predictor]) -> dict[str, Lexicon]:
+    """Reads known words for every model.
+
+    Raises:
+        HardalignError: If a file does not fit one of the models.
+    """
+    lexicons = {}
+    for name, predictor in models.items() if files else ():
+        try:
+            lexicons[name] = read_lexicon(files, predictor.description)
+        except HardalignError as error:
+            if len(models) == 1:
+                raise
+            raise HardalignError(
+                f"the lexicon does not fit the model {name}: {error}; serve that model alone"
+            ) from error
+    return lexicons
+
+
+def describe_models(
+    models: Mapping[str, Predictor], lexicons: Mapping[str, Lexicon]
+) -> list[ModelAnswer]:
     """Returns what users should know of each model before they ask it."""
-    return [_describe(name, predictor) for name, predictor in models.items()]
+    return [
+        _describe(name, predictor, len(lexicons.get(name, ())))
+        for name, predictor in models.items()
+    ]
 
 
 def _name(models: list[str]) -> list[tuple[str, str]]:
@@ -78,7 +103,7 @@ def _shortest(parts: tuple[str, ...], others: list[tuple[str, ...]]) -> str:
     return "/".join(parts[-length:]).encode("utf-8", "replace").decode()
 
 
-def _describe(name: str, predictor: Predictor) -> ModelAnswer:
+def _describe(name: str, predictor: Predictor, known: int) -> ModelAnswer:
     description = predictor.description
     system = predictor.system
     tagged = "tags" in description.format.columns
@@ -94,6 +119,7 @@ def _describe(name: str, predictor: Predictor) -> ModelAnswer:
         tag_separator=description.format.tag_separator,
         tags=list(description.vocabulary.source.tags) if tagged else [],
         examples=_examples(predictor, tagged),
+        known=known,
     )
 
 

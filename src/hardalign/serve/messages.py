@@ -16,6 +16,7 @@ Whole = Annotated[int, Meta(ge=0)]
 Width = Annotated[int, Meta(ge=1)]
 Weight = Annotated[float, Meta(ge=0, le=1)]
 Kind = Literal["posterior", "attention", "path"]
+From = Literal["lexicon", "model"]
 
 
 class Message(msgspec.Struct, forbid_unknown_fields=True):
@@ -98,8 +99,14 @@ class WordAnswer(Message):
 
     source: str
     tags: tuple[str, ...]
+    origin: Annotated[
+        From, Meta(description="Whether the word is known from a lexicon, or the model answers")
+    ]
     unknown: Annotated[list[str], Meta(description="Symbols never seen in training")]
-    predictions: Annotated[list[PredictionAnswer], Meta(description="Best first")]
+    predictions: Annotated[
+        list[PredictionAnswer],
+        Meta(description="Best first; of a known word all that the lexicon has, in its order"),
+    ]
 
 
 class Answers(Message):
@@ -123,6 +130,7 @@ class ModelAnswer(Message):
     tag_separator: str
     tags: list[str]
     examples: Annotated[list[str], Meta(description="Words to begin with")]
+    known: Annotated[Whole, Meta(description="Words that a lexicon answers")] = 0
 
 
 class Models(Message):

@@ -2,17 +2,25 @@
 
 import { about, predict, Refused } from "./api.js";
 import { make, percent } from "./dom.js";
+import { mark } from "./panel.js";
 
 const PART = 100;
 const SHOWN = 1000;
 const SURE = Math.log(0.5); // a prediction less probable than all others together is unsure
+
+const KEEP = {
+  all: () => true,
+  unsure: (row) => row.unsure,
+  known: (row) => row.known,
+  new: (row) => !row.known,
+};
 
 /** Wire up the section of lists; chosen() gives the models to ask. */
 export function setUpList(chosen) {
   const find = (id) => document.getElementById(id);
   const [form, area, notes, table] = ["list-form", "list", "list-notes", "table"].map(find);
   const [copy, download, progress] = ["copy", "download", "progress"].map(find);
-  const [view, unsure, shown] = ["view", "unsure", "shown"].map(find);
+  const [view, which, shown] = ["view", "which", "shown"].map(find);
   let running = new AbortController();
   let models = [];
   let rows = [];
@@ -55,13 +63,16 @@ export function setUpList(chosen) {
     rows = words.map((word, k) => weigh(word, columns.map((column) => column[k])));
     notes.textContent = summary(rows, models, blank);
     order = "none";
-    unsure.checked = false;
+    which.value = "all";
+    for (const option of which.options) {
+      option.hidden = ["known", "new"].includes(option.value) && !models.some(({ known }) => known);
+    }
     show();
   }
 
   /** The rows that are wanted, in the order that is wanted. */
   function wanted() {
-    const kept = unsure.checked ? rows.filter((row) => row.unsure) : [...rows];
+    const kept = rows.filter(KEEP[which.value]);
     const sign = { ascending: 1, descending: -1 }[order];
     return sign ? kept.sort((a, b) => sign * (a.least - b.least)) : kept;
   }
@@ -78,7 +89,7 @@ export function setUpList(chosen) {
   }
 
   const tsv = () => wanted().map(write).join("");
-  unsure.addEventListener("change", show);
+  which.addEventListener("change", show);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     run();
@@ -105,7 +116,7 @@ export function setUpList(chosen) {
 async function ask(model, words, signal) {
   try {
     const answers = await predict({ model: model.name, words, nbest: 1 }, signal);
-    return answers.map(({ predictions: [best], unknown }) => ({ ...best, unknown }));
+    return answers.map(({ predictions: [best], unknown, origin }) => ({ ...best, unknown, origin }));
   } catch (error) {
     const ours = error instanceof Refused && [413, 422].includes(error.status);
     if (!ours) throw error;
@@ -116,16 +127,26 @@ async function ask(model, words, signal) {
   return [...first, ...await ask(model, words.slice(half), signal)];
 }
 
-/** A word and its answers: whether they differ, and how sure the least sure model is. */
+/** A word and its answers: whether they differ, and how sure the least sure model is; what is
+ * known is sure. */
 function weigh(word, answers) {
   const differ = answers.some(({ text }) => text !== answers[0].text);
-  const least = Math.min(...answers.map(({ error, log_prob: logProb }) => (error ? -Infinity : logProb)));
+  const least = Math.min(...answers.map(certainty));
+  const known = answers.every(({ origin }) => origin === "lexicon");
   const unknown = answers.some((answer) => answer.unknown?.length);
-  return { word, answers, differ, least, unknown, unsure: differ || unknown || least < SURE };
+  return { word, answers, differ, least, known, unknown, unsure: differ || unknown || least < SURE };
+}
+
+function certainty({ error, origin, log_prob: logProb }) {
+  if (error) return -Infinity;
+  return origin === "lexicon" ? 0 : logProb;
 }
 
 function write({ word, answers }) {
-  const fields = answers.flatMap((one) => (one.error ? ["", ""] : [one.text, one.log_prob.toFixed(6)]));
+  const fields = answers.flatMap((one) => {
+    if (one.error) return ["", ""];
+    return [one.text, one.origin === "lexicon" ? "known" : one.log_prob.toFixed(6)];
+  });
   return `${[word, ...fields].join("\t")}\n`;
 }
 
@@ -133,9 +154,11 @@ function summary(rows, models, blank) {
   const many = (count, one, more) => `${count} ${count === 1 ? one : more}`;
   const count = (test) => rows.filter(test).length;
   const failed = count(({ answers }) => answers.some(({ error }) => error));
+  const known = count((row) => row.known);
   const unknown = count((row) => row.unknown);
   return [
     `${many(rows.length - failed, "word", "words")} predicted.`,
+    known && `${many(known, "is", "are")} known from the lexicon.`,
     failed && `${many(failed, "was", "were")} refused; the table says why.`,
     unknown && `${many(unknown, "has", "have")} symbols never seen in training (marked ?).`,
     models.length > 1 && `The models differ on ${count((row) => row.differ)}.`,
@@ -158,13 +181,15 @@ function draw(rows, models, order, sort) {
   return make("table", { className: "words" }, make("thead", {}, head), make("tbody", {}, ...body));
 }
 
-function cells({ text, log_prob: logProb, unknown, error }) {
+function cells(answer) {
+  const { text, log_prob: logProb, unknown, error } = answer;
   if (error) return [make("td", { className: "refused", colSpan: 2 }, error)];
+  const known = mark(answer);
   const doubt = unknown.length
     ? [make("abbr", { title: `never seen in training: ${unknown.join(" ")}` }, "?")]
     : [];
   return [
     make("td", { dir: "auto" }, text, ...doubt),
-    make("td", { className: "number" }, percent(Math.exp(logProb))),
+    make("td", { className: "number" }, ...(known.length ? known : [percent(Math.exp(logProb))])),
   ];
 }

@@ -17,13 +17,20 @@ export function panel(model, answer) {
   ];
   return make("article", { "aria-label": `${model.name} says` },
     make("h2", {}, model.name, make("small", { title: model.summary }, model.system)),
-    make("p", { className: "prediction", dir: "auto" }, best.text || EMPTY),
-    make("div", {}, candidates(answer.predictions, show), ...note), map);
+    make("p", { className: "prediction", dir: "auto" }, best.text || EMPTY, ...mark(answer)),
+    make("div", {}, candidates(answer, show), ...note), map);
+}
+
+/** A mark for what a lexicon gave, with what it means. */
+export function mark({ origin }) {
+  const title = "from the lexicon: the model was not asked";
+  return origin === "lexicon" ? [make("abbr", { className: "known", title }, "known")] : [];
 }
 
 /** A radio group: choosing a candidate shows its alignment. */
-function candidates(predictions, show) {
+function candidates({ predictions, origin }, show) {
   panels += 1;
+  const legend = origin === "lexicon" ? "In the lexicon, with the model's probabilities" : "Candidates";
   const rows = predictions.map((prediction, k) => {
     const probability = Math.exp(prediction.log_prob);
     const bar = make("span", { className: "bar", "aria-hidden": "true" });
@@ -35,12 +42,13 @@ function candidates(predictions, show) {
       make("span", { className: "text", dir: "auto" }, (prediction.text || EMPTY) + cut),
       bar, make("span", { className: "share" }, percent(probability)));
   });
-  return make("fieldset", {}, make("legend", {}, "Candidates"), ...rows);
+  return make("fieldset", {}, make("legend", {}, legend), ...rows);
 }
 
 /** The prediction as a sentence for a screen reader. */
 export function spoken(model, answer) {
   const [best] = answer.predictions;
   const probability = percent(Math.exp(best.log_prob));
-  return `${model.name}: ${answer.source} becomes ${best.text || "nothing"}, ${probability}.`;
+  const certainty = answer.origin === "lexicon" ? "known from the lexicon" : probability;
+  return `${model.name}: ${answer.source} becomes ${best.text || "nothing"}, ${certainty}.`;
 }
