@@ -261,6 +261,12 @@ def test_a_width_that_depends_on_the_symbols_cannot_grow(tmp_path):
     assert not (tmp_path / "new").exists()
 
 
+def test_the_system_and_the_sizes_are_those_of_the_model_to_begin_with(tmp_path):
+    train(out=tmp_path / "old", epochs=0, system="hard-monotonic")
+    new = train(out=tmp_path / "new", epochs=0, start=tmp_path / "old", system=None, size=None)
+    assert new.description.model == replace(SIZES, system="hard-monotonic")
+
+
 def test_another_system_or_size_is_refused_in_one_line(tmp_path, ensemble):
     train(out=tmp_path / "old", epochs=0)
     for options, message in (

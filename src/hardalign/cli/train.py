@@ -30,9 +30,17 @@ def train(
     files: FileOptions = FileOptions(),  # noqa: B008 - frozen
     allow_empty: bool = False,
     system: Annotated[
-        str, tyro.conf.arg(metavar=f"{{{','.join(SYSTEMS)}}}", help=f"What to train.\n{_SYSTEMS}\n")
-    ] = DEFAULT_SYSTEM,
-    size: Literal["small", "large"] = "small",
+        str | None,
+        tyro.conf.arg(
+            metavar=f"{{{','.join(SYSTEMS)}}}",
+            help=f"What to train. (default: {DEFAULT_SYSTEM}, or that of --from)\n{_SYSTEMS}\n",
+            help_behavior_hint="",
+        ),
+    ] = None,
+    size: Annotated[
+        Literal["small", "large"] | None,
+        tyro.conf.arg(metavar="{small,large}", help_behavior_hint=""),
+    ] = None,
     seed: int = 0,
     epochs: int = 50,
     batch_size: int = 20,
@@ -75,7 +83,7 @@ def train(
         files: How files are read.
         allow_empty: Allow empty targets.
         system: What to train.
-        size: The paper's two sets of hyperparameters.
+        size: The paper's two sets of hyperparameters. (default: small, or that of --from)
         seed: Weights, order and dropout follow from it.
         epochs: Most passes over the data; 0 writes the untrained model.
         batch_size: Pairs per step, over all devices together.
@@ -90,14 +98,15 @@ def train(
             ensemble, which is used as any other model and is right more often.
         processes: How many members to train at a time. (default: as many as there are cores, with a
             thread each)
-        start: Begin with the weights of a model of the same system and size; symbols that are new
-            in the data are added to its vocabulary.
+        start: Begin with the weights of a model, whose system and size it has then; symbols that
+            are new in the data are added to its vocabulary.
         refit: Train again, on training and development data together, for the epochs and by the
             learning rates that the first run found; its folder is DIR/held-out.
         resume: Go on with the run in DIR after its last complete epoch.
         overwrite: Replace the model in DIR.
     """
-    find_system(system)  # a misspelled name should not wait for torch
+    if system is not None:
+        find_system(system)  # a misspelled name should not wait for torch
     if not {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"} & os.environ.keys():
         # Before torch is there: its threads spin while they wait for each other, and beside a busy
         # process that takes nearly all of their time. A short spin costs little elsewhere.

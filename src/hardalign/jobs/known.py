@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -67,7 +67,7 @@ class Answer:
     """Whether a lexicon gave it."""
 
     @property
-    def origin(self) -> str:
+    def origin(self) -> Literal["lexicon", "model"]:
         """Returns "lexicon" or "model", for output."""
         return "lexicon" if self.known else "model"
 

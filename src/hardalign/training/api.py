@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from hardalign.bundled import model_folder
 from hardalign.config import CLIPS, ModelConfig, TrainingConfig, find_size
 from hardalign.corpora.load import Corpus
 from hardalign.data.formats import Format
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.errors import HardalignError
-from hardalign.folder import Description
+from hardalign.folder import Description, read_description
 from hardalign.predictor import Predictor, load
 from hardalign.systems import DEFAULT_SYSTEM, find_system
 from hardalign.training.data import Data, read_data
@@ -29,8 +30,8 @@ def train(
     out: str | Path,
     format: str | Format = "pairs",  # noqa: A002 - the flag's name
     allow_empty: bool = False,
-    system: str = DEFAULT_SYSTEM,
-    size: str | ModelConfig = "small",
+    system: str | None = None,
+    size: str | ModelConfig | None = None,
     seed: int = 0,
     epochs: int = 50,
     batch_size: int = 20,
@@ -67,8 +68,10 @@ def train(
         out: Folder for the model.
         format: How files and rows spell an example, by name or as a ``Format``.
         allow_empty: Whether targets may be empty.
-        system: What to train; ``hardalign info`` lists the systems.
-        size: ``"small"``, ``"large"``, or sizes of your own (whose ``system`` does not count).
+        system: What to train; ``hardalign info`` lists the systems. None is that of ``start``, or
+            ``hard-hmm``.
+        size: ``"small"``, ``"large"``, or sizes of your own (whose ``system`` does not count). None
+            is that of ``start``, or ``"small"``.
         seed: Weights, order and dropout follow from it.
         epochs: Most passes over the data; 0 writes the untrained model.
         batch_size: Pairs per step, over all devices together.
@@ -97,8 +100,12 @@ def train(
     """
     reporter = reporter or Silent()
     # What is misspelled should not wait for the data to be read.
-    find_system(system)
+    if system is not None:
+        find_system(system)
     machine = Machine(device, devices, precision)
+    begun = None if start is None else read_description(model_folder(start)).model
+    system = system or (begun.system if begun else DEFAULT_SYSTEM)
+    size = size or begun or "small"
     sizes, size_clip = (find_size(size), CLIPS[size]) if isinstance(size, str) else (size, None)
     training = TrainingConfig(
         epochs=epochs,
