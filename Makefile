@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 PEERS := .venv-peers/.ready
 
-.PHONY: demo test test-browser bench bench-peers check docs results en-g2p format \
+.PHONY: demo test test-browser bench bench-peers check docs results model format \
 	fuzz kill licences hashes clean
 
 demo: $(READY)  ## train on real words, evaluate, predict, draw alignments
@@ -39,8 +39,8 @@ docs: $(READY)  ## the documentation site, in docs/_build
 results: $(READY)  ## the tables of results in the documents; RUNS=DIR adds runs to them
 	$(BIN)/python docs/results.py $(RUNS)
 
-en-g2p: $(READY)  ## train the bundled model anew: an hour
-	$(BIN)/python recipes/en_g2p.py
+model: $(READY)  ## train a bundled model anew: minutes to an hour; NAME=is-g2p
+	$(BIN)/python recipes/models.py $(NAME)
 
 fuzz: $(READY)  ## damaged files, arguments, folders, plans and requests: ten minutes; FUZZ="--seconds N"
 	PYTHONPATH=tests $(BIN)/python -m reliability.fuzz $(FUZZ)

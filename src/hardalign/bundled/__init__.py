@@ -5,36 +5,31 @@ A bundled model is in a folder of its name beside this file; ``recipes/models.py
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hardalign.files import read_json
 
 FIGURES = "figures.json"
-"""The file of a bundled model that says how good it is on words that it has never seen."""
+"""The file of a bundled model that says what it is for, and how good on words it has never seen."""
 RUN, MODEL = "run.json", "model"
 """What is in the folder of a run: what the run is, and its model."""
 
+_HERE = Path(__file__).parent
 
-@dataclass(frozen=True)
-class BundledModel:
-    """Says what a bundled model is for; its README.md says the rest."""
-
-    task: str
-    language: str
-    summary: str
+BUNDLED = tuple(sorted(file.parent.name for file in _HERE.glob(f"*/{FIGURES}")))
+"""The names of bundled models."""
 
 
-BUNDLED = {
-    "en-g2p": BundledModel("grapheme to phoneme", "English", "ARPAbet with stress, from CMUDict"),
-    "fr-g2p": BundledModel("grapheme to phoneme", "French", "IPA, from ipa-dict"),
-    "is-g2p": BundledModel("grapheme to phoneme", "Icelandic", "IPA, from the Hjal dictionary"),
-    "nb-g2p": BundledModel("grapheme to phoneme", "Norwegian", "IPA with stress, from ipa-dict"),
-    "en-ko": BundledModel("transliteration", "English to Korean", "names, from Wikidata"),
-    "en-inflect": BundledModel("inflection", "English", "UniMorph tags, from SPECIALIST"),
-}
-"""The bundled models by name."""
+def bundled_folder(name: str) -> Path:
+    """Returns the folder of a bundled model, which may be still to come."""
+    return _HERE / name
+
+
+def describe_bundled(name: str) -> dict[str, Any]:
+    """Returns task, language, summary and held-out figures of a bundled model."""
+    content: dict[str, Any] = read_json(bundled_folder(name) / FIGURES)
+    return content
 
 
 def model_folder(model: str | Path) -> Path:
@@ -43,11 +38,5 @@ def model_folder(model: str | Path) -> Path:
     if (folder / RUN).is_file():
         return folder / MODEL
     if str(model) in BUNDLED and not folder.is_dir():
-        return Path(__file__).parent / folder
+        return bundled_folder(str(model))
     return folder
-
-
-def held_out_figures(name: str) -> dict[str, Any]:
-    """Returns what a bundled model was measured to do on held-out words."""
-    content: dict[str, Any] = read_json(Path(__file__).parent / name / FIGURES)
-    return content

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import tyro
 
-from hardalign.bundled import BUNDLED, model_folder
+from hardalign.bundled import BUNDLED, describe_bundled, model_folder
 from hardalign.cli.options import OptionalModel
 from hardalign.systems import SYSTEMS, find_system, outside_systems
 
@@ -25,8 +25,12 @@ def info(
         for name, system in (SYSTEMS | outside_systems()).items():
             print(f"{name:<20}{system.paper}  {system.summary}")
         print("\nmodels that come with hardalign:")
-        for name, summary in BUNDLED.items():
-            print(f"{name:<20}   {summary}")
+        for name in BUNDLED:
+            one = describe_bundled(name)
+            print(
+                f"{name:<20}   {one['task']}, {one['language']}: {one['summary']}; "
+                f"WER {one['wer']:.1f} on {one['words']:,} held-out words"
+            )
         return
 
     from hardalign.folder import WEIGHTS, member_folders, read_description, read_tensors
