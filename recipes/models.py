@@ -8,6 +8,7 @@ Training takes from some minutes to an hour on one core, and goes on where it wa
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import exp
@@ -27,7 +28,7 @@ from hardalign.data.reading import read_examples
 from hardalign.data.split import split_file
 from hardalign.decoding import Search
 from hardalign.files import make_folder, sha256, write_bytes, write_json
-from hardalign.folder import WEIGHTS, read_description, write_description
+from hardalign.folder import METRICS, WEIGHTS, read_description, write_description
 from hardalign.metrics import calibration_error, evaluate
 from hardalign.prediction import Prediction
 from hardalign.tensors import read_tensors, write_tensors
@@ -189,7 +190,9 @@ def measure(
     return content
 
 
-def describe(name: str, data: Corpus | dict[str, Path], measured: dict[str, Any], out: Path) -> str:
+def describe(
+    name: str, data: Corpus | dict[str, Path], measured: dict[str, Any], folder: Path, out: Path
+) -> str:
     """Returns the card of a model: its template with the figures filled in."""
     recipe, predictor = RECIPES[name], hardalign.load(out)
     description, config = predictor.description, predictor.description.model
@@ -200,6 +203,7 @@ def describe(name: str, data: Corpus | dict[str, Path], measured: dict[str, Any]
         for part in ("train", "dev", "test")
     }
     bare = measured.get("without stress", {})
+    lines = (folder / METRICS).read_text(encoding="utf-8").splitlines()
     shown = (f"- *{word}* → `{predictor(word).text}`" for word in recipe.examples)
     card = Path(__file__).with_name("cards") / f"{name}.md"
     return card.read_text(encoding="utf-8").format(
@@ -215,6 +219,7 @@ def describe(name: str, data: Corpus | dict[str, Path], measured: dict[str, Any]
         batch_size=recipe.batch_size,
         epochs=recipe.epochs,
         epoch=read_tensors(out / WEIGHTS)[1].get("epoch", "unknown"),
+        minutes=sum(json.loads(line)["seconds"] for line in lines) / 60,
         temperature=description.temperature,
         changed=measured["changed by half precision"],
         megabytes=(out / WEIGHTS).stat().st_size / 1e6,
@@ -262,7 +267,7 @@ def main() -> None:
     pack(folder / "model", out)
     result = measure(recipe, data, folder / "model", out)
     write_json(out / FIGURES, result)
-    card = describe(arguments.name, data, result, out)
+    card = describe(arguments.name, data, result, folder / "model", out)
     write_bytes(out / "README.md", card.encode())
     print(card)
 
