@@ -27,6 +27,11 @@ def test_small_enough_to_ship(name: str) -> None:
     assert sum(path.stat().st_size for path in files) < 6e6
 
 
+def test_the_wheel_stays_small() -> None:
+    files = [path for name in BUNDLED for path in model_folder(name).rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) < 38e6  # of 40 MB; the rest is source
+
+
 def test_a_folder_of_that_name_goes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert model_folder("en-g2p").is_absolute()
