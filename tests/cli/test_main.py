@@ -26,16 +26,18 @@ def test_each_command_shows_an_example(name: str, command: Command) -> None:
     assert f"hardalign {name}" in result.out.partition("$")[2]
 
 
-def test_help_does_not_wait_for_torch() -> None:
+def test_help_and_completion_do_not_wait_for_torch() -> None:
     code = (
-        "import sys; sys.argv = ['hardalign', 'train', '--help']\n"
+        "import sys\n"
         "from hardalign.cli.main import main\n"
-        "try: main()\n"
-        "except SystemExit: pass\n"
-        "print('torch' in sys.modules)"
+        "for line in ('train --help', 'completion bash'):\n"
+        "    sys.argv = ['hardalign', *line.split()]\n"
+        "    try: main()\n"
+        "    except SystemExit: pass\n"
+        "    print(); print(line, 'torch' in sys.modules)"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert result.stdout.splitlines()[-1] == "False"
+    assert {"train --help False", "completion bash False"} <= set(result.stdout.splitlines())
 
 
 def test_version(command: Command) -> None:

@@ -33,9 +33,7 @@ learning_rate = {rate} }}
 """
 
 
-def plan(
-    tmp_path: Path, text: str = HARD + SOFT, *, epochs: int = 1, rate: float = 0.01
-) -> Path:
+def plan(tmp_path: Path, text: str = HARD + SOFT, *, epochs: int = 1, rate: float = 0.01) -> Path:
     path = tmp_path / "plan.toml"
     path.write_text(text.format(epochs=epochs, rate=rate))
     return path
