@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Command, assert_complains
-from experiments.conftest import Here, eventually, result_of, write_epochs
+from conftest import eventually
+from experiments.conftest import Here, result_of, write_epochs
 from hardalign.bundled import MODEL
 from hardalign.experiments import local
 from hardalign.experiments.engine import prepare

@@ -13,7 +13,7 @@ import pytest
 
 import hardalign
 from cli.conftest import PAIRS, Command, assert_complains
-from experiments.conftest import eventually
+from conftest import eventually
 from hardalign.config import SIZES
 from hardalign.folder import CHECKPOINT, CONFIG, METRICS, VOCABULARY, WEIGHTS, CorpusOrigin
 from hardalign.lock import LOCK

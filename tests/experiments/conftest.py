@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -33,14 +32,6 @@ class Memory:
     def update(self, states: dict[Run, State]) -> None:
         if not self.seen or self.seen[-1] != states:
             self.seen.append(dict(states))
-
-
-def eventually(happened: Callable[[], bool], within: float = 120.0) -> None:
-    """Wait for something that another process does."""
-    deadline = time.monotonic() + within
-    while not happened():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.02)
 
 
 class Here:

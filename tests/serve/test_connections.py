@@ -19,6 +19,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from conftest import eventually
 from hardalign.serve.connections import BACKLOG, MOST, OWN_FILES, Allowance, Once
 from serve.conftest import MODELS, Gate, Serve, running
 
@@ -126,12 +127,9 @@ def test_a_client_that_leaves(
         assert gate.reached.wait(30)
         with connect(client) as second:
             second.sendall(head + b"Content-Length: %d\r\n\r\n" % len(body) + body)
-            while client.get("/health").json()["waiting"] < 400 * 3:
-                time.sleep(0.01)
-    deadline = time.monotonic() + 30  # what nobody waits for is not worked for
-    while client.get("/health").json()["waiting"] and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert client.get("/health").json()["waiting"] == 0
+            eventually(lambda: client.get("/health").json()["waiting"] >= 400 * 3)
+    # What nobody waits for is not worked for.
+    eventually(lambda: client.get("/health").json()["waiting"] == 0)
     gate.opened.set()
     assert client.post("/predict", json={"words": ["ab"]}).is_success
     assert caplog.records == []
@@ -204,8 +202,7 @@ def test_two_thousand_idle_connections() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, count + 200), hard))
     slowest = 0.0
     with process_of_few_files() as (process, client), ExitStack() as stack:
-        while not client.get("/health").is_success:
-            pass
+        eventually(lambda: client.get("/health").is_success)
         for k in range(count):
             stack.enter_context(connect(client)).sendall(b"GET / HT"[: k % 8])
             if k % 50 == 0:
