@@ -98,12 +98,11 @@ def _new_fragment(folder: Path, beginning: str) -> Iterator[tuple[Path, int]]:
 
     The lock is dropped by the death of whoever holds it.
     """
-    fragment = keeper = None
+    keeper = None
+    fragment = folder / f"{beginning}{secrets.token_hex(4)}{FRAGMENT}"
     try:
         while keeper is None:
-            name = folder / f"{beginning}{secrets.token_hex(4)}{FRAGMENT}"
-            handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666)
-            fragment = name
+            handle = os.open(fragment, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666)
             if fcntl is None:
                 break
             keeper = os.dup(handle)  # the lock must outlast the writing
@@ -115,9 +114,8 @@ def _new_fragment(folder: Path, beginning: str) -> Iterator[tuple[Path, int]]:
                 keeper = None
         yield fragment, handle
     except BaseException:
-        if fragment is not None:
-            with contextlib.suppress(OSError):
-                fragment.unlink()
+        with contextlib.suppress(OSError):
+            fragment.unlink()
         raise
     finally:
         if keeper is not None:
