@@ -2,8 +2,8 @@
 
 matplotlib brings one font, DejaVu Sans, which has Latin, Greek, Cyrillic, Arabic and IPA, but no
 Hangul, no Devanagari and no Han. It shapes text right, joins Arabic letters and places marks, where
-one font has all of a label. So each label gets the first font that has all of it. matplotlib keeps a
-list of the fonts that it once found; what none of them has is looked for among newer ones.
+one font has all of a label. So each label gets the first font that has all of it. matplotlib keeps
+a list of the fonts that it once found; what none of them has is looked for among newer ones.
 """
 
 from __future__ import annotations
