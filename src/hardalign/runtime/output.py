@@ -35,7 +35,7 @@ class Output:
 
     def queries(self, decoded: Floats) -> Floats:
         """Returns the decoder half of S(h ⊕ e) with its bias: [..., d_s]."""
-        queries = decoded @ self._query
+        queries: Floats = decoded @ self._query
         queries += self._bias
         return queries
 
