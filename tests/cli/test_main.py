@@ -70,6 +70,25 @@ def test_missing_model(command: Command, tmp_path: Path) -> None:
         assert_complains(command(name, tmp_path / "none"), tmp_path / "none", "no such model")
 
 
+LONG = "x" * 300
+"""No file system takes such a name."""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ("info", LONG),
+        ("predict", LONG),
+        ("serve", LONG),
+        ("export", "en-g2p", f"{LONG}/a.onnx"),
+        ("reproduce", "smoke", "--dry-run", "--out", LONG),
+        ("train", "--corpus", "g2p/NETtalk", "--data-dir", LONG, "--out", "new"),
+    ],
+)
+def test_what_cannot_be_looked_at_is_named(line: tuple[str, ...], command: Command) -> None:
+    assert_complains(command(*line), f"hardalign: {LONG}", "File name too long")
+
+
 def shell(line: str, model: Path) -> subprocess.CompletedProcess[str]:
     """Run a line of bash in which $H is the command and $M a model."""
     environment = {**os.environ, "H": f"{sys.executable} -m hardalign", "M": str(model)}

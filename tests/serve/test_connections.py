@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import resource
 import select
 import socket
@@ -25,9 +26,12 @@ from serve.conftest import MODELS, Gate, Serve, running
 
 pytestmark = pytest.mark.filterwarnings("ignore::hardalign.predictor.UnknownSymbolsWarning")
 
-PATIENCE = 5
-"""Seconds in which the server tells its health even on a busy machine; ``benchmarks/load.py``
-measures how long it takes on a quiet one."""
+
+def patience() -> float:
+    """Seconds in which the server tells its health: one, and more where others keep it waiting."""
+    return max(1.0, os.getloadavg()[0] / len(os.sched_getaffinity(0)))
+
+
 HEAD = b"GET /health HTTP/1.1\r\nHost: localhost\r\n"
 
 
@@ -219,7 +223,7 @@ def test_two_thousand_idle_connections() -> None:
         assert process.wait(30) == 0
         assert process.stderr is not None
         assert process.stderr.read() == ""
-    assert slowest < PATIENCE
+    assert slowest < patience()
     assert count <= MOST
 
 
@@ -288,7 +292,7 @@ def test_many_clients_among_poisoners() -> None:
             over.set()
         for one in others:
             one.result()
-    assert max(healths) < PATIENCE
+    assert max(healths) < patience()
 
 
 def test_a_body_that_is_no_http(caplog: pytest.LogCaptureFixture) -> None:
