@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from hardalign.files import read_json
+from hardalign.files import explained, read_json
 
 FIGURES = "figures.json"
 """The file of a bundled model that says what it is for, and how good on words it has never seen."""
@@ -33,10 +33,15 @@ def describe_bundled(name: str) -> dict[str, Any]:
 
 
 def model_folder(model: str | Path) -> Path:
-    """Returns the folder of a model: of a run, the one named, or a bundled one of that name."""
+    """Returns the folder of a model: of a run, the one named, or a bundled one of that name.
+
+    Raises:
+        HardalignError: If it lies in a folder that may not be searched, or cannot be a name.
+    """
     folder = Path(model)
-    if (folder / RUN).is_file():
-        return folder / MODEL
-    if str(model) in BUNDLED and not folder.is_dir():
-        return bundled_folder(str(model))
-    return folder
+    with explained(folder, "read"):
+        if (folder / RUN).is_file():
+            return folder / MODEL
+        if str(model) in BUNDLED and not folder.is_dir():
+            return bundled_folder(str(model))
+        return folder

@@ -125,6 +125,12 @@ class Batch:
         lattice = self._runtime.follow(self._memory, Targets.of([0], [target]))
         return np.asarray(lattice.samples(noise[None])[0])
 
+    def estimate(self, target: Sequence[int], noise: Floats) -> float:
+        """Returns log p(y | x) of a target of the first word, by particles where need be."""
+        return float(
+            self._runtime.estimate(self._memory, Targets.of([0], [target]), noise[None])[0]
+        )
+
     def _search(self, search: Search, places: Sequence[int], exact: bool) -> list[list[Hypothesis]]:
         every = np.arange(len(self._words))
         if search.mass is not None:
