@@ -86,12 +86,21 @@ def attention(p: Parameters, h: Tensor, encoded: Sequence[Tensor]) -> Tensor:
     return torch.stack([h @ (weight @ e + bias) for e in encoded]).softmax(0)
 
 
-def emission(p: Parameters, h: Tensor, e: Tensor) -> Tensor:
-    """softmax(W tanh(S (h ⊕ e))) over the end and the letters."""
+def emission(p: Parameters, h: Tensor, e: Tensor, own: int | None = None) -> Tensor:
+    """softmax(W tanh(S (h ⊕ e))) over the end and the letters.
+
+    Or that times 1 − g, and g more for the position's own symbol, a target number that is copied.
+    """
     combine, output = "head.attention.combine", "head.attention.output"
     f = (p[f"{combine}.weight"] @ torch.cat([h, e]) + p[f"{combine}.bias"]).tanh()
     logits = p[f"{output}.weight"] @ f + p[f"{output}.bias"]
-    return logits[END:].softmax(0)
+    symbols = logits[END:].softmax(0)
+    if own is None:
+        return symbols
+    g = 1 / (1 + (-(p["head.attention.gate.weight"][0] @ f + p["head.attention.gate.bias"])).exp())
+    copied = torch.zeros_like(symbols)
+    copied[own - END] = 1.0
+    return (1 - g) * symbols + g * copied
 
 
 # Sections 3 and 5: α outside the softmax, α inside the softmax

@@ -6,6 +6,7 @@ import pytest
 
 from conftest import tiny_vocabulary
 from hardalign.config import SIZES, ModelConfig
+from hardalign.errors import HardalignError
 from hardalign.networks.build import build_model
 from hardalign.shapes import TRAINING_ONLY, parameter_shapes
 from hardalign.systems import SYSTEMS
@@ -19,12 +20,19 @@ CONFIGS = [
 @pytest.mark.parametrize("system", SYSTEMS)
 @pytest.mark.parametrize("config", CONFIGS)
 @pytest.mark.parametrize("tags", [(), ("N", "V")])
+@pytest.mark.parametrize("copying", [False, True])
 def test_shapes_are_those_of_the_network(
-    system: str, config: ModelConfig, tags: tuple[str, ...]
+    system: str, config: ModelConfig, tags: tuple[str, ...], copying: bool
 ) -> None:
-    config, vocabulary = replace(config, system=system), tiny_vocabulary(tags=tags)
+    if copying and not SYSTEMS[system].can_copy:
+        with pytest.raises(HardalignError, match="cannot copy"):
+            parameter_shapes(replace(config, system=system, copying=True), tiny_vocabulary())
+        return
+    config = replace(config, system=system, copying=copying)
+    vocabulary = tiny_vocabulary(tags=tags, target="xya")
     state = build_model(config, vocabulary).state_dict()
     shapes = {name: tuple(tensor.shape) for name, tensor in state.items()}
+    assert ("head.attention.gate.weight" in shapes) == copying
     assert parameter_shapes(config, vocabulary) == {
         name: shape for name, shape in shapes.items() if name not in TRAINING_ONLY
     }

@@ -75,6 +75,8 @@ class ModelConfig(_Settings):
     dropout: float = 0.2
     samples: int = 2
     """Positions drawn at each step, where training draws any."""
+    copying: bool = False
+    """Whether a position may also emit its own symbol; see ``hardalign.copying``."""
 
     def __post_init__(self) -> None:
         if type(self.system) is not str:
@@ -84,6 +86,8 @@ class ModelConfig(_Settings):
         for name in ("encoder_layers", "decoder_layers"):
             self._check_whole(name, 1, DEEPEST)
         self._check_real("dropout", "at least 0 and below 1", 0.0, 1.0)
+        if type(self.copying) is not bool:
+            raise HardalignError(f"copying must be true or false, {_not(self.copying)}")
 
 
 SIZES = {

@@ -339,7 +339,9 @@ def load(model: str | Path, *, temperature: float | None = None) -> Predictor:
     members, description = load_members(folder)
     if temperature is not None:
         description = replace(description, temperature=temperature)
-    runtime = build_members([(own.model, tensors) for tensors, own in members])
+    runtime = build_members(
+        [(own.model, tensors) for tensors, own in members], description.vocabulary
+    )
     if description.temperature != 1:
         runtime = Tempered(runtime, description.temperature)
     learned = (

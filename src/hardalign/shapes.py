@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hardalign.config import ModelConfig
+from hardalign.copying import copied_symbols
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.sizes import CHAIN_REACH, PRIOR_REACH, full_joint, merged_joint, pointer_decoder
 from hardalign.systems import find_system, imported
@@ -23,9 +24,10 @@ def parameter_shapes(config: ModelConfig, vocabulary: Vocabulary) -> Shapes:
     """Returns the shape of every tensor that a model's weights must have.
 
     Raises:
-        HardalignError: If there is no system of that name.
+        HardalignError: If there is no system of that name, or it cannot copy and should.
     """
     system = find_system(config.system)
+    copied = copied_symbols(config, vocabulary)
     if system.builders is not None:
         outside: Shapes = imported(system.builders.shapes)(config, vocabulary)
         return outside
@@ -51,6 +53,8 @@ def parameter_shapes(config: ModelConfig, vocabulary: Vocabulary) -> Shapes:
     shapes |= _linear(f"{attention}.score", 2 * config.encoder, config.decoder)
     shapes |= _linear(f"{attention}.combine", seen, joint)
     shapes |= _linear(f"{attention}.output", joint, symbols)
+    if copied:
+        shapes |= _linear(f"{attention}.gate", joint, 1)
     return shapes | ATTENTIONS[system.attention](attention, seen)
 
 

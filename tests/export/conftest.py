@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +12,22 @@ import onnxruntime
 from numpy.typing import NDArray
 
 from conftest import TINY
-from hardalign.config import ModelConfig, TrainingConfig
+from hardalign.config import TrainingConfig
+from hardalign.copying import copied_symbols
 from hardalign.data.encoding import Encoded
 from hardalign.data.formats import FORMATS
 from hardalign.data.vocabulary import BEGIN, END, Vocabulary
 from hardalign.export import export_onnx, step_file
+from hardalign.export.layers import Network
 from hardalign.folder import Description, Origin
+from models import spelled_alike, tiny_config
 from tiny import tiny_model
 
 Array = NDArray[Any]
 Arrays = dict[str, Array]
 
 EXPORTABLE = ("hard", "soft", "hard-sampled", "hard-prior", "hard-hmm", "hard-monotonic")
+VARIANTS = (*EXPORTABLE, "hard copying", "hard-hmm copying")
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "onnx_greedy.py"
 
 
@@ -71,22 +76,24 @@ def describe(
     system: str, vocabulary: Vocabulary = TINY, encoder_layers: int = 1, decoder_layers: int = 1
 ) -> Description:
     """Describes the model whose weights are ``random_tensors``."""
-    config = ModelConfig(
-        system,
-        embedding=3,
-        encoder=4,
-        encoder_layers=encoder_layers,
-        decoder=5,
-        decoder_layers=decoder_layers,
+    config = replace(
+        tiny_config(system), encoder_layers=encoder_layers, decoder_layers=decoder_layers
     )
+    vocabulary = spelled_alike(vocabulary) if config.copying else vocabulary
     return Description(config, TrainingConfig(), FORMATS["sigmorphon"], vocabulary, Origin())
+
+
+def network(description: Description) -> Network:
+    """Returns the weights and all else that graphs are made of."""
+    copied = copied_symbols(description.model, description.vocabulary)
+    return Network(description.model, random_tensors(description), copied)
 
 
 def random_tensors(description: Description, seed: int = 0, scale: float = 3.0) -> Arrays:
     """Returns the weights of a random tiny model, in double precision."""
     config = description.model
     model = tiny_model(
-        config.system,
+        f"{config.system} copying" if config.copying else config.system,
         description.vocabulary,
         seed=seed,
         scale=scale,

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from conftest import TINY, random_pair, random_pairs
 from export.conftest import (
-    EXPORTABLE,
+    VARIANTS,
     Pair,
     describe,
     following,
+    network,
     random_tensors,
     run,
 )
@@ -25,13 +26,12 @@ from hardalign.data.vocabulary import BEGIN, END, UNKNOWN
 from hardalign.decoding import LENGTH_LIMIT
 from hardalign.export import export_onnx
 from hardalign.export.graphs import encoder_graph, step_graph
-from hardalign.export.layers import Network
 from hardalign.export.pair import IR_VERSION, OPSET
 
 LAYERS = [(1, 1), (2, 2)]
 """Of encoder and decoder."""
 every_shape = pytest.mark.parametrize(
-    "shape", [(system, *layers) for system in EXPORTABLE for layers in LAYERS]
+    "shape", [(system, *layers) for system in VARIANTS for layers in LAYERS]
 )
 Shape = tuple[str, int, int]
 
@@ -45,7 +45,7 @@ def models(shape: Shape) -> tuple[Reference, Pair]:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "m.onnx"
         export_onnx(tensors, description, path)
-        return Reference(description.model, TINY, tensors), Pair(path)
+        return Reference(description.model, description.vocabulary, tensors), Pair(path)
 
 
 @every_shape
@@ -137,8 +137,7 @@ def test_a_long_chain_stays_finite(system: str) -> None:
 def test_the_graphs_are_valid_and_their_sizes_free(shape: Shape) -> None:
     system, encoder_layers, decoder_layers = shape
     description = describe(system, TINY, encoder_layers, decoder_layers)
-    network = Network(description.model, random_tensors(description))
-    encoder, step = encoder_graph(network), step_graph(network)
+    encoder, step = encoder_graph(network(description)), step_graph(network(description))
     for graph in (encoder, step):
         opsets = [onnx.helper.make_opsetid("", OPSET)]
         proto = onnx.helper.make_model(graph, ir_version=IR_VERSION, opset_imports=opsets)
@@ -149,11 +148,10 @@ def test_the_graphs_are_valid_and_their_sizes_free(shape: Shape) -> None:
             assert value.doc_string
 
 
-@pytest.mark.parametrize("system", EXPORTABLE)
+@pytest.mark.parametrize("system", VARIANTS)
 def test_all_systems_are_used_in_the_same_way(system: str) -> None:
     description = describe(system)
-    network = Network(description.model, random_tensors(description))
-    encoder, step = encoder_graph(network), step_graph(network)
+    encoder, step = encoder_graph(network(description)), step_graph(network(description))
     assert [value.name for value in encoder.input] == ["source", "lengths", "tags"]
     state = {value.name: value for value in encoder.output}
     assert ["previous", *state] == [value.name for value in step.input]

@@ -6,8 +6,9 @@ with every step, and probabilities are sums over it: no recursion, no log space,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -46,8 +47,11 @@ class Plain:
         return max(self.paths, key=self.paths.__getitem__)
 
 
-def plain(system: str, tensors: Tensors, pair: Encoded) -> Plain:
-    """Computes everything for one pair."""
+def plain(
+    system: str, tensors: Tensors, pair: Encoded, copied: Mapping[int, int] = MappingProxyType({})
+) -> Plain:
+    """Computes everything for one pair; source numbers are copied to target numbers."""
+    system = system.split()[0]
     p = {name: torch.from_numpy(np.asarray(tensor, np.float64)) for name, tensor in tensors.items()}
     row = SYSTEMS[system]
     if row.head == "soft":
@@ -71,7 +75,9 @@ def plain(system: str, tensors: Tensors, pair: Encoded) -> Plain:
         else:
             rows = [reference.attention(p, h, encoded)] * len(encoded)
         moves.append(torch.stack(rows).numpy())
-        emission.append(torch.stack([reference.emission(p, h, e) for e in encoded]).numpy())
+        own = [copied.get(number) for number in pair.source]
+        rows = [reference.emission(p, h, e, x) for e, x in zip(encoded, own, strict=True)]
+        emission.append(torch.stack(rows).numpy())
     return enumerated(moves, emission, pair.target)
 
 

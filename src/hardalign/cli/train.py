@@ -33,6 +33,7 @@ def train(
         str, tyro.conf.arg(metavar=f"{{{','.join(SYSTEMS)}}}", help=f"What to train.\n{_SYSTEMS}\n")
     ] = DEFAULT_SYSTEM,
     size: Literal["small", "large"] = "small",
+    copy: bool = False,
     seed: int = 0,
     epochs: int = 50,
     batch_size: int = 20,
@@ -76,6 +77,8 @@ def train(
         allow_empty: Allow empty targets.
         system: What to train.
         size: The paper's two sets of hyperparameters.
+        copy: Let a source position also emit its own symbol, where the target side has it: for
+            inflection and other tasks in which most symbols stay.
         seed: Weights, order and dropout follow from it.
         epochs: Most passes over the data; 0 writes the untrained model.
         batch_size: Pairs per step, over all devices together.
@@ -133,6 +136,7 @@ def train(
         allow_empty=allow_empty,
         system=system,
         size=size,
+        copying=copy,
         seed=seed,
         epochs=epochs,
         batch_size=batch_size,

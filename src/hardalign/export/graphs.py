@@ -8,12 +8,13 @@ positions are summed over, with none left out.
 
 from __future__ import annotations
 
+import numpy as np
 from onnx import GraphProto, ValueInfoProto
 
 from hardalign.data.vocabulary import END
 from hardalign.export.attention import ATTENTIONS, IMPOSSIBLE, Attention, positions
 from hardalign.export.layers import Network, decoder_state, encoder_states
-from hardalign.export.nodes import INTEGERS, NUMBERS, TRUTHS, Nodes, integers, value
+from hardalign.export.nodes import INTEGERS, NUMBERS, TRUTHS, Nodes, integer, integers, value
 from hardalign.systems import find_system
 
 
@@ -31,6 +32,8 @@ def encoder_graph(network: Network) -> GraphProto:
     size_of_all = nodes("Concat", nodes("Shape", "lengths"), size, axis=0)
     nodes("ConstantOfShape", size_of_all, name="h")
     nodes("ConstantOfShape", size_of_all, name="c")
+    if network.copied:
+        nodes("Gather", integers(*network.copied) - END, "source", name="copied")
     attention.remember(nodes, states)
     inputs = [
         value("source", INTEGERS, ("batch", "length"), "begin, tags, letters, end, padding"),
@@ -80,8 +83,26 @@ def _emission(nodes: Nodes, network: Network, query: str, keys: str) -> str:
     """Adds log softmax(W tanh(S (h ⊕ e))) [N, ·, V] for keys [N, ·, d_s], the encoder's half."""
     # No row of W for symbols that are never produced: those before the end.
     weight, bias = (network.head(f"output.{name}")[END:] for name in ("weight", "bias"))
-    logits = nodes("MatMul", nodes("Tanh", nodes("Add", query, keys)), weight.T)
-    return nodes("LogSoftmax", nodes("Add", logits, bias), axis=-1)
+    joint = nodes("Tanh", nodes("Add", query, keys))
+    logits = nodes("MatMul", joint, weight.T)
+    log_probs = nodes("LogSoftmax", nodes("Add", logits, bias), axis=-1)
+    return _copying(nodes, network, joint, log_probs) if network.copied else log_probs
+
+
+def _copying(nodes: Nodes, network: Network, joint: str, log_probs: str) -> str:
+    """Adds log ((1 − g) p + g [y = x_j]) [N, J, V], g being the sigmoid of a gate."""
+    gate = nodes("MatMul", joint, network.head("gate.weight").T)
+    gate = nodes("Add", gate, network.head("gate.bias"))  # [N, J, 1]
+    own = nodes("Unsqueeze", "copied", integers(2))  # [N, J, 1]
+    gate = nodes("Where", nodes("Less", own, integer(0)), IMPOSSIBLE, gate)
+    symbols = np.arange(len(network.head("output.bias")) - END)
+    copied = nodes("Neg", nodes("Softplus", nodes("Neg", gate)))
+    copied = nodes("Where", nodes("Equal", own, symbols), copied, IMPOSSIBLE)  # [N, J, V]
+    chosen = nodes("Sub", log_probs, nodes("Softplus", gate))
+    larger = nodes("Max", chosen, copied)
+    smaller = nodes("Min", chosen, copied)
+    more = nodes("Log", nodes("Add", nodes("Exp", nodes("Sub", smaller, larger)), np.array(1.0)))
+    return nodes("Add", larger, more)
 
 
 def _state(attention: Attention) -> list[ValueInfoProto]:
@@ -91,9 +112,17 @@ def _state(attention: Attention) -> list[ValueInfoProto]:
         value("attention_key", NUMBERS, ("batch", "length", hidden), "T e_j"),
         value("output_key", NUMBERS, ("batch", "length", joint), "the encoder half of S(h ⊕ e)"),
         value("present", TRUTHS, ("batch", "length"), "false at padding"),
+        *_copied(attention.network),
         *attention.fixed(),
         *_changing(attention),
     ]
+
+
+def _copied(network: Network) -> list[ValueInfoProto]:
+    """Returns which symbols may be copied, if any are."""
+    meaning = "the column of the symbol that each position may copy; negative where there is none"
+    described = [value("copied", INTEGERS, ("batch", "length"), meaning)]
+    return described if network.copied else []
 
 
 def _changing(attention: Attention, prefix: str = "") -> list[ValueInfoProto]:

@@ -5,7 +5,7 @@ ONNX has the LSTM as one node that knows about padding.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +22,8 @@ class Network:
     config: ModelConfig
     tensors: Mapping[str, Array]
     """By their names in the model folder."""
+    copied: Sequence[int] = ()
+    """The target number of each source number; see ``hardalign.copying.copied_symbols``."""
 
     def head(self, name: str) -> Array:
         """Returns a tensor of the attention and output layers."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from onnx import GraphProto
 from onnx.helper import make_model, make_opsetid, set_model_props
 
+from hardalign.copying import copied_symbols
 from hardalign.data.vocabulary import BEGIN, END, PAD, RESERVED, UNKNOWN
 from hardalign.decoding import LENGTH_LIMIT
 from hardalign.errors import HardalignError
@@ -59,7 +60,9 @@ def export_onnx(tensors: Mapping[str, Array], description: Description, path: Pa
     for file in (path, step_file(path)):
         if file.is_dir():
             raise HardalignError(f"{file}: is a folder; choose another name")
-    network = Network(description.model, tensors)
+    network = Network(
+        description.model, tensors, copied_symbols(description.model, description.vocabulary)
+    )
     graphs = [encoder_graph(network), step_graph(network)]
     about = _about(description, graphs)
     # The encoder is there only if the step is: it takes its place last.

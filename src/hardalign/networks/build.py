@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hardalign.config import ModelConfig
+from hardalign.copying import copied_symbols
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.networks.actions import Oracle
 from hardalign.networks.attention import Attention
@@ -53,9 +54,10 @@ def build_model(config: ModelConfig, vocabulary: Vocabulary) -> Transducer:
     """Returns a new network with random weights.
 
     Raises:
-        HardalignError: If there is no system of that name.
+        HardalignError: If there is no system of that name, or it cannot copy and should.
     """
     system = find_system(config.system)
+    copied_symbols(config, vocabulary)
     if system.builders is not None:
         network: Transducer = imported(system.builders.network)(config, vocabulary)
         return network
@@ -79,8 +81,10 @@ def unfed(
     decoder = Decoder(
         symbols, config.embedding, config.decoder, config.decoder_layers, config.dropout
     )
-    sizes = (2 * config.encoder, config.decoder, full_joint(config), symbols)
-    return UnfedTransducer(encoder, decoder, head(sizes), objective)
+    own = head((2 * config.encoder, config.decoder, full_joint(config), symbols))
+    if copied := copied_symbols(config, vocabulary):
+        own.attention.copy_symbols(copied)
+    return UnfedTransducer(encoder, decoder, own, objective)
 
 
 def _unfed(system: System, config: ModelConfig, vocabulary: Vocabulary) -> Transducer:

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hardalign.config import ModelConfig
+from hardalign.copying import copied_symbols
+from hardalign.data.vocabulary import Vocabulary
 from hardalign.runtime.attention import Attention, PriorAttention
 from hardalign.runtime.chained import Chained, Jumps
 from hardalign.runtime.decoder import Decoder
@@ -25,18 +27,22 @@ UNFED = "head.attention"
 """The name of T, S and W in systems without input feeding."""
 
 
-def build_runtime(config: ModelConfig, tensors: Mapping[str, Floats]) -> Runtime[Any, Any]:
+def build_runtime(
+    config: ModelConfig, tensors: Mapping[str, Floats], vocabulary: Vocabulary
+) -> Runtime[Any, Any]:
     """Returns a model that answers.
 
     Args:
         config: The model's system and sizes.
         tensors: Its weights by the names that ``hardalign.networks`` gives them; views are kept of
             them, so that they should not change.
+        vocabulary: Its symbols.
 
     Raises:
-        HardalignError: If there is no system of that name.
+        HardalignError: If there is no system of that name, or it cannot copy and should.
     """
     system = find_system(config.system)
+    copied = copied_symbols(config, vocabulary)
     if system.builders is not None:
         runtime: Runtime[Any, Any] = imported(system.builders.runtime)(config, tensors)
         return runtime
@@ -46,7 +52,7 @@ def build_runtime(config: ModelConfig, tensors: Mapping[str, Floats]) -> Runtime
         return _fed(system, config, tensors)
     prior = system.attention == "prior"
     attention = PriorAttention(tensors, UNFED) if prior else Attention(tensors, UNFED)
-    reader = build_reader(config, tensors, attention)
+    reader = build_reader(config, tensors, attention, copied)
     if system.head == "soft":
         return Soft(reader)
     if system.attention in CHAINS:
@@ -56,22 +62,28 @@ def build_runtime(config: ModelConfig, tensors: Mapping[str, Floats]) -> Runtime
 
 
 def build_members(
-    members: Sequence[tuple[ModelConfig, Mapping[str, Floats]]],
+    members: Sequence[tuple[ModelConfig, Mapping[str, Floats]]], vocabulary: Vocabulary
 ) -> Runtime[Any, Any]:
-    """Returns one model as it is, and several as an ensemble."""
-    runtimes = [build_runtime(config, tensors) for config, tensors in members]
+    """Returns one model as it is, and several, of the same vocabulary, as an ensemble."""
+    runtimes = [build_runtime(config, tensors, vocabulary) for config, tensors in members]
     return Ensemble(runtimes) if len(runtimes) > 1 else runtimes[0]
 
 
 def build_reader(
-    config: ModelConfig, tensors: Mapping[str, Floats], attention: Attention
+    config: ModelConfig,
+    tensors: Mapping[str, Floats],
+    attention: Attention,
+    copied: Sequence[int] = (),
 ) -> Reader:
-    """Returns the parts of a system without input feeding, with some attention."""
+    """Returns the parts of a system without input feeding, with some attention.
+
+    The numbers of ``copied_symbols`` say what it copies, if it does.
+    """
     return Reader(
         Encoder(tensors, config.encoder_layers),
         Decoder(tensors, config.decoder_layers),
         attention,
-        Output(tensors, UNFED, config.decoder),
+        Output(tensors, UNFED, config.decoder, copied),
     )
 
 

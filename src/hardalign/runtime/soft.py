@@ -38,6 +38,6 @@ class Soft(Unfed):
 
     def _log_probs(self, queries: Floats, alpha: Floats, memory: Memory, word: Ints) -> Floats:
         """Returns [N, I, V]; the encoder half of S commutes with the mixing of states."""
-        joint = alpha @ of_words(memory.output_keys.all, word)
+        joint = alpha @ of_words(memory.output_keys.vectors.all, word)
         joint += queries
         return self._reader.output.log_probs(tanh_(joint))

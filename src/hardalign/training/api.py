@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from hardalign.config import CLIPS, ModelConfig, TrainingConfig, find_size
+from hardalign.copying import copied_symbols
 from hardalign.corpora.load import Corpus
 from hardalign.data.formats import Format
 from hardalign.data.vocabulary import Vocabulary
@@ -37,6 +38,7 @@ def train(
     learning_rate: float = 1e-3,
     min_learning_rate: float = 1e-5,
     clip: float | None = None,
+    copying: bool | None = None,
     device: str = "auto",
     devices: int = 1,
     precision: str = "32-true",
@@ -75,6 +77,8 @@ def train(
         learning_rate: Adam's, at the start.
         min_learning_rate: Training ends when the rate has been halved to less.
         clip: Largest norm of the gradient. None leaves it to the size: 5 for ``"large"``.
+        copying: Whether a source position may also emit its own symbol, where the target side has
+            it; see ``hardalign.copying``. None leaves it to the size, if that is one of your own.
         device: ``"auto"``, ``"cpu"``, ``"cuda"`` or ``"mps"``.
         devices: How many of them, with a process for each.
         precision: ``"32-true"`` or ``"64-true"``; on a GPU also ``"bf16-mixed"`` or ``"16-mixed"``.
@@ -116,12 +120,16 @@ def train(
     if processes > 1 and devices > 1:
         raise HardalignError("members that have several devices are trained one at a time")
     model = replace(sizes, system=system)
+    if copying is not None:
+        model = replace(model, copying=copying)
     beginning = None if start is None else Start.of(start, model)
     data = read_data(train, dev, format, allow_empty, reporter.note)
     vocabulary = Vocabulary.of(data.train)
     if beginning is not None:
         vocabulary = beginning.extended(vocabulary)
     data.check(vocabulary)
+    if not copied_symbols(model, vocabulary) and model.copying:
+        reporter.note("no symbol is on both sides of the data: there is nothing to copy")
     description = Description(
         model,
         training,

@@ -182,7 +182,7 @@ class Scores(NamedTuple):
 def development_scores(job: Job, model: Transducer) -> Scores:
     """Returns the scores by which the best epoch is chosen, from the side that answers."""
     development = job.development
-    runtime = build_runtime(job.description.model, arrays(model))
+    runtime = build_runtime(job.description.model, arrays(model), job.description.vocabulary)
     log_probs = log_likelihoods(runtime, development.pairs)
     hypotheses = predictions(runtime, development.sources)
     words = [job.description.vocabulary.target.decode(one.symbols) for one in hypotheses]
