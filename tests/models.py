@@ -20,13 +20,15 @@ from hardalign.systems import SYSTEMS
 from hardalign.tensors import Tensors
 
 COPYING = [f"{name} copying" for name, system in SYSTEMS.items() if system.can_copy]
-"""Systems that copy, as the functions of this module take them."""
+BESIDE = [f"{name} beside" for name, system in SYSTEMS.items() if system.can_part_tags]
+VARIANTS = [*SYSTEMS, *COPYING, *BESIDE, "hard-hmm copying beside"]
+"""Systems, also with options, as the functions of this module take them."""
 
 
 def tiny_config(system: str = "hard", layers: int = 1) -> ModelConfig:
     """Sizes that are all different, so that none can stand for another.
 
-    The name of a system may be followed by an option: "hard copying".
+    The name of a system may be followed by options: "hard copying beside".
     """
     name, *options = system.split()
     return ModelConfig(
@@ -37,6 +39,7 @@ def tiny_config(system: str = "hard", layers: int = 1) -> ModelConfig:
         decoder=5,
         decoder_layers=layers,
         copying="copying" in options,
+        tags="beside" if "beside" in options else "inside",
     )
 
 

@@ -61,10 +61,15 @@ def encode(p: Parameters, source: Sequence[int]) -> list[Tensor]:
     return states
 
 
-def decode(p: Parameters, target: Sequence[int]) -> list[Tensor]:
-    """h_1 … h_|y|: h_i has read begin and y_<i."""
+def decode(p: Parameters, target: Sequence[int], tags: Sequence[int] | None = None) -> list[Tensor]:
+    """h_1 … h_|y|: h_i has read begin and y_<i, each with the sum of tags that are beside."""
     previous = [BEGIN, *target[:-1]]
     states = [p["decoder.embedding.weight"][number] for number in previous]
+    if tags is not None:
+        beside = torch.zeros_like(states[0])
+        for number in tags:
+            beside = beside + p["encoder.embedding.weight"][number]
+        states = [torch.cat([state, beside]) for state in states]
     for layer in _layers(p, "decoder.lstm.weight_ih_l{}"):
         states = lstm(p, "decoder.lstm", layer, states)
     return states

@@ -21,14 +21,15 @@ CONFIGS = [
 @pytest.mark.parametrize("config", CONFIGS)
 @pytest.mark.parametrize("tags", [(), ("N", "V")])
 @pytest.mark.parametrize("copying", [False, True])
+@pytest.mark.parametrize("place", ["inside", "beside"])
 def test_shapes_are_those_of_the_network(
-    system: str, config: ModelConfig, tags: tuple[str, ...], copying: bool
+    system: str, config: ModelConfig, tags: tuple[str, ...], copying: bool, place: str
 ) -> None:
-    if copying and not SYSTEMS[system].can_copy:
-        with pytest.raises(HardalignError, match="cannot copy"):
-            parameter_shapes(replace(config, system=system, copying=True), tiny_vocabulary())
+    config, row = replace(config, system=system, copying=copying, tags=place), SYSTEMS[system]
+    if row.can_copy < copying or row.can_part_tags < (place == "beside"):
+        with pytest.raises(HardalignError, match=f"{system} (cannot copy|has its own way)"):
+            parameter_shapes(config, tiny_vocabulary())
         return
-    config = replace(config, system=system, copying=copying)
     vocabulary = tiny_vocabulary(tags=tags, target="xya")
     state = build_model(config, vocabulary).state_dict()
     shapes = {name: tuple(tensor.shape) for name, tensor in state.items()}

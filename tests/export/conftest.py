@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from conftest import TINY
 from hardalign.config import TrainingConfig
-from hardalign.copying import copied_symbols
 from hardalign.data.encoding import Encoded
 from hardalign.data.formats import FORMATS
 from hardalign.data.vocabulary import BEGIN, END, Vocabulary
 from hardalign.export import export_onnx, step_file
 from hardalign.export.layers import Network
 from hardalign.folder import Description, Origin
+from hardalign.options import copied_symbols
 from models import spelled_alike, tiny_config
 from tiny import tiny_model
 

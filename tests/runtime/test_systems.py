@@ -19,7 +19,8 @@ from hardalign.networks.build import build_model
 from hardalign.runtime import Lattice, Runtime, Targets, Words, build_runtime
 from hardalign.systems import SYSTEMS
 from models import (
-    COPYING,
+    BESIDE,
+    VARIANTS,
     copied,
     runtime_of,
     spelled_alike,
@@ -29,9 +30,9 @@ from models import (
 )
 from runtime.plain import Array, Plain, oracle_path, plain
 
-systems = pytest.mark.parametrize("system", [*SYSTEMS, *COPYING])
+systems = pytest.mark.parametrize("system", VARIANTS)
 UNTAGGED = tiny_vocabulary(tags=())
-VARIANTS = [(TINY, 1), (TINY, 2), (UNTAGGED, 1)]
+SIZES = [(TINY, 1), (TINY, 2), (UNTAGGED, 1)]
 """Vocabularies and numbers of layers."""
 SHAPES = [(2, 3, 0), (1, 0, 0), (1, 2, 1), (7, 1, 0), (3, 2, 2), (14, 1, 1), (0, 1, 0)]
 """Letters, target letters and tags of pairs whose alignments can be counted."""
@@ -55,7 +56,7 @@ def assert_close(one: Array, other: Array, atol: float = 1e-10) -> None:
 
 
 @systems
-@pytest.mark.parametrize(("vocabulary", "layers"), VARIANTS)
+@pytest.mark.parametrize(("vocabulary", "layers"), SIZES)
 def test_equals_the_plain_loops(system: str, vocabulary: Vocabulary, layers: int) -> None:
     tensors = tiny_tensors(system, vocabulary, layers=layers)
     pairs = short_pairs(vocabulary)
@@ -74,7 +75,7 @@ def test_equals_the_plain_loops(system: str, vocabulary: Vocabulary, layers: int
 
 
 @systems
-@pytest.mark.parametrize(("vocabulary", "layers"), VARIANTS)
+@pytest.mark.parametrize(("vocabulary", "layers"), SIZES)
 def test_equals_the_network(system: str, vocabulary: Vocabulary, layers: int) -> None:
     for seed in range(2):
         tensors = tiny_tensors(system, vocabulary, layers=layers, seed=seed)
@@ -105,7 +106,7 @@ def walked(runtime: Runtime[Any, Any], pair: Encoded, actions: list[int]) -> tup
 
 
 @systems
-@pytest.mark.parametrize(("vocabulary", "layers"), VARIANTS)
+@pytest.mark.parametrize(("vocabulary", "layers"), SIZES)
 def test_steps_equal_the_plain_loops(system: str, vocabulary: Vocabulary, layers: int) -> None:
     tensors = tiny_tensors(system, vocabulary, layers=layers)
     runtime = runtime_of(system, tensors, vocabulary, layers)
@@ -122,7 +123,7 @@ def test_steps_equal_the_plain_loops(system: str, vocabulary: Vocabulary, layers
         assert_close(alpha, expected.alpha)
 
 
-@pytest.mark.parametrize("system", [name for name in [*SYSTEMS, *COPYING] if name != "monotonic"])
+@pytest.mark.parametrize("system", [name for name in VARIANTS if name != "monotonic"])
 def test_steps_along_a_target_are_what_follows_it(system: str) -> None:
     """In company: hypotheses of several words that multiply, part and change places.
 
@@ -277,6 +278,22 @@ def test_tags_have_no_order_for_a_pointer_and_unknown_ones_no_slot() -> None:
     def score(*tags: int) -> float:
         pair = Encoded([BEGIN, *tags, 4, 5, END], len(tags), [4, 5, END])
         return float(follow(runtime, [pair]).log_probs().sum())
+
+    assert score(noun, verb) == pytest.approx(score(verb, noun), abs=1e-12)
+    assert score(noun, UNKNOWN) == pytest.approx(score(noun), abs=1e-12)
+    assert len({round(score(*tags), 9) for tags in ((), (noun,), (verb,), (noun, verb))}) == 4
+
+
+@pytest.mark.parametrize("system", BESIDE)
+def test_tags_beside_have_no_order_and_unknown_ones_count_nothing(system: str) -> None:
+    runtime = tiny_runtime(system)
+    noun, verb = TINY.source.encode((), ("N", "V"))
+
+    def score(*tags: int) -> float:
+        pair = Encoded([BEGIN, *tags, 4, 5, END], len(tags), [4, 5, END])
+        lattice = follow(runtime, [pair, random_pair(2, 3)])
+        assert not lattice.weights()[0, :3, 1 : 1 + len(tags)].any()
+        return float(lattice.log_probs()[0].sum())
 
     assert score(noun, verb) == pytest.approx(score(verb, noun), abs=1e-12)
     assert score(noun, UNKNOWN) == pytest.approx(score(noun), abs=1e-12)

@@ -34,6 +34,7 @@ def train(
     ] = DEFAULT_SYSTEM,
     size: Literal["small", "large"] = "small",
     copy: bool = False,
+    tags: Literal["inside", "beside"] = "inside",
     seed: int = 0,
     epochs: int = 50,
     batch_size: int = 20,
@@ -79,6 +80,8 @@ def train(
         size: The paper's two sets of hyperparameters.
         copy: Let a source position also emit its own symbol, where the target side has it: for
             inflection and other tasks in which most symbols stay.
+        tags: Tags inside the word are symbols before its letters, where attention sees them. Tags
+            beside it are read by the decoder at every step.
         seed: Weights, order and dropout follow from it.
         epochs: Most passes over the data; 0 writes the untrained model.
         batch_size: Pairs per step, over all devices together.
@@ -137,6 +140,7 @@ def train(
         system=system,
         size=size,
         copying=copy,
+        tags=tags,
         seed=seed,
         epochs=epochs,
         batch_size=batch_size,

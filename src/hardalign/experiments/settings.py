@@ -70,7 +70,7 @@ def check_overrides(overrides: dict[str, Any]) -> dict[str, Any]:
             value = float(value)
         if type(value).__name__ != wanted:
             raise HardalignError(f"{name}: {value!r} is not of type {wanted}")
-        if not math.isfinite(value):
+        if wanted == "float" and not math.isfinite(value):
             raise HardalignError(f"{name}: must be a finite number, not {value}")
         checked[name] = value
     return checked

@@ -23,7 +23,7 @@ class Network:
     tensors: Mapping[str, Array]
     """By their names in the model folder."""
     copied: Sequence[int] = ()
-    """The target number of each source number; see ``hardalign.copying.copied_symbols``."""
+    """The target number of each source number; see ``hardalign.options.copied_symbols``."""
 
     def head(self, name: str) -> Array:
         """Returns a tensor of the attention and output layers."""

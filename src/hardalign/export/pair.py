@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from onnx import GraphProto
 from onnx.helper import make_model, make_opsetid, set_model_props
 
-from hardalign.copying import copied_symbols
 from hardalign.data.vocabulary import BEGIN, END, PAD, RESERVED, UNKNOWN
 from hardalign.decoding import LENGTH_LIMIT
 from hardalign.errors import HardalignError
@@ -18,6 +17,7 @@ from hardalign.export.graphs import encoder_graph, step_graph
 from hardalign.export.layers import Network
 from hardalign.export.nodes import Array
 from hardalign.files import sha256, whole_file, write_bytes
+from hardalign.options import copied_symbols, tags_beside
 from hardalign.systems import SYSTEMS, find_system
 from hardalign.version import __version__
 
@@ -55,6 +55,8 @@ def export_onnx(tensors: Mapping[str, Array], description: Description, path: Pa
     if not find_system(name).exportable:
         able = ", ".join(known for known, system in SYSTEMS.items() if system.exportable)
         raise HardalignError(f"{name} cannot be exported to ONNX; the systems that can are {able}")
+    if tags_beside(description.model, description.vocabulary):
+        raise HardalignError("a model with tags beside words cannot be exported to ONNX")
     if path.suffix != ".onnx" or path.name == ".onnx":
         raise HardalignError(f"{path}: the file should have a name that ends in .onnx")
     for file in (path, step_file(path)):

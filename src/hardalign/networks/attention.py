@@ -47,7 +47,7 @@ class Attention(nn.Module):
         self._hidden = hidden
 
     def copy_symbols(self, numbers: Sequence[int]) -> None:
-        """Adds a gate; numbers are those of ``hardalign.copying.copied_symbols``."""
+        """Adds a gate; numbers are those of ``hardalign.options.copied_symbols``."""
         self.gate = nn.Linear(self.output.in_features, 1)
         # It follows from the vocabulary, so it is no part of the model's weights.
         self.register_buffer("copied", torch.tensor(numbers) - END, persistent=False)

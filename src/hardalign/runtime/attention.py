@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hardalign.runtime.decoder import WordTags
 from hardalign.runtime.encoder import SourceStates
 from hardalign.runtime.numbers import Bools, Floats, Ints, log_softmax
 from hardalign.runtime.output import Output, OutputKeys
@@ -22,6 +23,8 @@ class Memory:
     attention_keys: Floats
     """[B, J, hidden] T e_j."""
     output_keys: OutputKeys
+    tags: WordTags | None = None
+    """Where they are beside the words."""
 
     @property
     def present(self) -> Bools:

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hardalign.config import ModelConfig
-from hardalign.copying import copied_symbols
 from hardalign.data.vocabulary import Vocabulary
+from hardalign.options import check_options, copied_symbols, tags_beside
 from hardalign.runtime.attention import Attention, PriorAttention
+from hardalign.runtime.beside import Beside
 from hardalign.runtime.chained import Chained, Jumps
 from hardalign.runtime.decoder import Decoder
 from hardalign.runtime.encoder import Encoder
@@ -39,10 +40,10 @@ def build_runtime(
         vocabulary: Its symbols.
 
     Raises:
-        HardalignError: If there is no system of that name, or it cannot copy and should.
+        HardalignError: If there is no system of that name, or it cannot have an option.
     """
+    check_options(config)
     system = find_system(config.system)
-    copied = copied_symbols(config, vocabulary)
     if system.builders is not None:
         runtime: Runtime[Any, Any] = imported(system.builders.runtime)(config, tensors)
         return runtime
@@ -50,9 +51,21 @@ def build_runtime(
         return Pointer(tensors, (config.encoder_layers, config.decoder_layers))
     if system.feeding is not None:
         return _fed(system, config, tensors)
+    tags = tags_beside(config, vocabulary)
+    runtime = _unfed(system, config, tensors, copied_symbols(config, vocabulary), tags)
+    return Beside(runtime) if tags else runtime
+
+
+def _unfed(
+    system: System,
+    config: ModelConfig,
+    tensors: Mapping[str, Floats],
+    copied: Sequence[int],
+    tags: int,
+) -> Runtime[Any, Any]:
     prior = system.attention == "prior"
     attention = PriorAttention(tensors, UNFED) if prior else Attention(tensors, UNFED)
-    reader = build_reader(config, tensors, attention, copied)
+    reader = build_reader(config, tensors, attention, copied, tags)
     if system.head == "soft":
         return Soft(reader)
     if system.attention in CHAINS:
@@ -74,14 +87,15 @@ def build_reader(
     tensors: Mapping[str, Floats],
     attention: Attention,
     copied: Sequence[int] = (),
+    tags: int = 0,
 ) -> Reader:
     """Returns the parts of a system without input feeding, with some attention.
 
-    The numbers of ``copied_symbols`` say what it copies, if it does.
+    The last two arguments are what ``copied_symbols`` and ``tags_beside`` return.
     """
     return Reader(
         Encoder(tensors, config.encoder_layers),
-        Decoder(tensors, config.decoder_layers),
+        Decoder(tensors, config.decoder_layers, tags),
         attention,
         Output(tensors, UNFED, config.decoder, copied),
     )

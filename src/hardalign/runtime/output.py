@@ -5,7 +5,7 @@ products are done once for each prefix and once for each source symbol. What is 
 (i, j) is a sum, a tanh and its share of one product with W.
 
 In a model that copies, a position emits its own symbol with a probability g_j, which comes from the
-same tanh (``hardalign.copying``).
+same tanh (``hardalign.options``).
 """
 
 from __future__ import annotations

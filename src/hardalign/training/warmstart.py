@@ -26,6 +26,7 @@ SHAPING = (
     "decoder",
     "decoder_layers",
     "copying",
+    "tags",
 )
 """The settings that two models must share for one to go on with the other's weights."""
 ALIGNER_TABLE = "oracle.table"

@@ -1,4 +1,4 @@
-"""Positions that may emit their own symbols, against a sum over all alignments."""
+"""Positions that may emit their own symbols, and tags beside words, against plain sums."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hardalign.data.vocabulary import END
 from hardalign.errors import HardalignError
 from hardalign.networks.batch import collate
 from hardalign.networks.build import build_model
-from models import COPYING, copied, spelled_alike
+from models import BESIDE, COPYING, copied, spelled_alike
 from tiny import tiny_model, widened
 
 VOCABULARY = spelled_alike(TINY)
@@ -68,7 +68,7 @@ def test_likelihood_and_gradient_are_those_of_all_alignments(system: str) -> Non
         torch.testing.assert_close(own, want, rtol=0, atol=1e-10)
 
 
-@systems
+@pytest.mark.parametrize("system", [*COPYING, *BESIDE])
 def test_a_pairs_loss_is_its_own(system: str) -> None:
     model, pairs = copying_model(system), random_pairs(12, vocabulary=VOCABULARY)
     together = model.log_likelihood(widened(pairs, 3, seed=1))
@@ -117,3 +117,26 @@ def test_other_systems_cannot_copy(system: str) -> None:
         HardalignError, match=f"{system} cannot copy; the systems that can are hard"
     ):
         build_model(ModelConfig(system, copying=True), tiny_vocabulary())
+
+
+def test_where_there_are_no_tags_none_are_beside() -> None:
+    untagged = tiny_vocabulary(tags=())
+    batch = collate(random_pairs(12, vocabulary=untagged))
+    beside, inside = tiny_model("hard-hmm beside", untagged), tiny_model("hard-hmm", untagged)
+    assert torch.equal(beside.log_likelihood(batch), inside.log_likelihood(batch))
+
+
+def test_the_gradient_reaches_tags_beside_words() -> None:
+    model, (noun, verb) = tiny_model("hard-hmm beside"), TINY.source.encode((), ("N", "V"))
+    pair = Encoded([1, noun, 4, 5, 3], 1, [4, 5, END])
+    model.log_likelihood(collate([pair, random_pair(9, 9)])).sum().backward()
+    gradient = model.get_parameter("encoder.embedding.weight").grad
+    assert gradient is not None
+    assert gradient[noun].abs().max() > 1e-3
+    assert not gradient[verb].any()
+
+
+@pytest.mark.parametrize("system", ["soft-feed", "hard-feed", "monotonic"])
+def test_in_other_systems_tags_cannot_be_beside(system: str) -> None:
+    with pytest.raises(HardalignError, match=f"{system} has its own way with tags; .* hard, soft"):
+        build_model(ModelConfig(system, tags="beside"), tiny_vocabulary())
