@@ -8,6 +8,7 @@ from typing import Any
 
 from hardalign.config import CLIPS, ModelConfig, TrainingConfig, find_size
 from hardalign.errors import HardalignError
+from hardalign.options import check_options
 from hardalign.runs import Run
 from hardalign.systems import find_system
 
@@ -45,8 +46,10 @@ def settings_of(run: Run) -> Settings:
         )
     model = {name: value for name, value in overrides.items() if name in _MODEL}
     training = {name: value for name, value in overrides.items() if name in _TRAINING}
+    sizes = replace(size, system=run.system, **model)
+    check_options(sizes)
     return Settings(
-        replace(size, system=run.system, **model),
+        sizes,
         TrainingConfig(**({"clip": CLIPS[run.size], "seed": run.seed} | training)),
         overrides.get("words"),
         not overrides.get("strip_stress", False),
