@@ -19,7 +19,7 @@ from hardalign.data.vocabulary import BEGIN, END, Vocabulary
 from hardalign.export import export_onnx, step_file
 from hardalign.export.layers import Network
 from hardalign.folder import Description, Origin
-from hardalign.options import copied_symbols
+from hardalign.options import copied_symbols, tags_beside
 from models import spelled_alike, tiny_config
 from tiny import tiny_model
 
@@ -27,7 +27,13 @@ Array = NDArray[Any]
 Arrays = dict[str, Array]
 
 EXPORTABLE = ("hard", "soft", "hard-sampled", "hard-prior", "hard-hmm", "hard-monotonic")
-VARIANTS = (*EXPORTABLE, "hard copying", "hard-hmm copying")
+VARIANTS = (
+    *EXPORTABLE,
+    "hard copying",
+    "hard-hmm copying beside",
+    "hard-prior beside",
+    "soft beside",
+)
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "onnx_greedy.py"
 
 
@@ -85,15 +91,16 @@ def describe(
 
 def network(description: Description) -> Network:
     """Returns the weights and all else that graphs are made of."""
-    copied = copied_symbols(description.model, description.vocabulary)
-    return Network(description.model, random_tensors(description), copied)
+    options = (description.model, description.vocabulary)
+    tensors = random_tensors(description)
+    return Network(description.model, tensors, copied_symbols(*options), tags_beside(*options))
 
 
 def random_tensors(description: Description, seed: int = 0, scale: float = 3.0) -> Arrays:
     """Returns the weights of a random tiny model, in double precision."""
     config = description.model
     model = tiny_model(
-        f"{config.system} copying" if config.copying else config.system,
+        " ".join([config.system, config.tags, *["copying"] * config.copying]),
         description.vocabulary,
         seed=seed,
         scale=scale,

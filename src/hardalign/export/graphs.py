@@ -21,19 +21,20 @@ from hardalign.systems import find_system
 def encoder_graph(network: Network) -> GraphProto:
     """Returns the graph from source words to all inputs of the first step but ``previous``."""
     nodes, config, attention = Nodes(), network.config, _attention(network)
-    states = encoder_states(nodes, network)  # [B, J, 2·encoder]
+    source, lengths = _letters(nodes, network) if network.tags else ("source", "lengths")
+    states = encoder_states(nodes, network, source, lengths)  # [B, J, 2·encoder]
     scored = nodes("MatMul", states, network.head("score.weight").T)
     nodes("Add", scored, network.head("score.bias"), name="attention_key")
     half = network.head("combine.weight")[:, config.decoder :]
     nodes("MatMul", states, half.T, name="output_key")
-    lengths = nodes("Unsqueeze", "lengths", integers(1))
+    lengths = nodes("Unsqueeze", lengths, integers(1))
     nodes("Less", positions(nodes, "source"), lengths, name="present")
     size = integers(config.decoder_layers, config.decoder)
     size_of_all = nodes("Concat", nodes("Shape", "lengths"), size, axis=0)
     nodes("ConstantOfShape", size_of_all, name="h")
     nodes("ConstantOfShape", size_of_all, name="c")
     if network.copied:
-        nodes("Gather", integers(*network.copied) - END, "source", name="copied")
+        nodes("Gather", integers(*network.copied) - END, source, name="copied")
     attention.remember(nodes, states)
     inputs = [
         value("source", INTEGERS, ("batch", "length"), "begin, tags, letters, end, padding"),
@@ -51,7 +52,10 @@ def step_graph(network: Network) -> GraphProto:
     scores = nodes("Squeeze", scores, integers(2))  # [N, J]
     scores = nodes("Where", "present", scores, IMPOSSIBLE)
     log_alpha = attention.log_alpha(nodes, decoded, scores)
-    nodes("Exp", log_alpha, name="alpha")
+    alpha = nodes("Exp", log_alpha, name=None if network.tags else "alpha")
+    if network.tags:
+        spread = nodes("GatherElements", alpha, nodes("Max", "column", integer(0)), axis=1)
+        nodes("Where", nodes("Less", "column", integer(0)), np.array(0.0), spread, name="alpha")
     half = network.head("combine.weight")[:, : network.config.decoder]
     query = nodes("Add", nodes("MatMul", decoded, half.T), network.head("combine.bias"))
     query = nodes("Unsqueeze", query, integers(1))  # [N, 1, d_s]
@@ -61,7 +65,7 @@ def step_graph(network: Network) -> GraphProto:
         nodes("ReduceLogSumExp", joint, axes=[1], keepdims=0, name="log_probs")
         attention.finish(nodes, joint)
     else:
-        context = nodes("MatMul", nodes("Unsqueeze", "alpha", integers(1)), "output_key")
+        context = nodes("MatMul", nodes("Unsqueeze", alpha, integers(1)), "output_key")
         emission = _emission(nodes, network, query, context)  # [N, 1, V]
         nodes("Squeeze", emission, integers(1), name="log_probs")
     columns = "of the next symbol: column 0 is the end, column k the letter numbered end + k"
@@ -73,6 +77,28 @@ def step_graph(network: Network) -> GraphProto:
     ]
     previous = value("previous", INTEGERS, ("batch",), "the symbol chosen last; at first, begin")
     return nodes.finish("step", [previous, *_state(attention)], outputs)
+
+
+def _letters(nodes: Nodes, network: Network) -> tuple[str, str]:
+    """Adds the words without their tags [B, J] and their lengths [B], for tags beside words.
+
+    Besides, ``tag_vector``, the sum of the tags' embeddings, and ``column``, where each source
+    symbol is among begin, letters and end.
+    """
+    position, tags = positions(nodes, "source"), nodes("Unsqueeze", "tags", integers(1))
+    begin = nodes("Equal", position, integer(0))  # [J]
+    after = nodes("Where", begin, integer(0), nodes("Add", position, tags))  # [B, J]
+    last = nodes("Unsqueeze", nodes("Sub", "lengths", integer(1)), integers(1))
+    letters = nodes("GatherElements", "source", nodes("Min", after, last), axis=1)
+    is_tag = nodes("Not", nodes("Greater", position, tags))  # and begin, which is no tag's number
+    column = nodes("Where", is_tag, integer(-1), nodes("Sub", position, tags))
+    nodes("Where", begin, integer(0), column, name="column")
+    embedding = network.tensors["encoder.embedding.weight"]
+    known = nodes("Greater", "source", integer(len(embedding) - network.tags - 1))
+    known = nodes("Unsqueeze", nodes("And", is_tag, known), integers(2))
+    vectors = nodes("Where", known, nodes("Gather", embedding, "source"), np.array(0.0))
+    nodes("ReduceSum", vectors, integers(1), keepdims=0, name="tag_vector")
+    return letters, nodes("Sub", "lengths", "tags")
 
 
 def _attention(network: Network) -> Attention:
@@ -113,6 +139,7 @@ def _state(attention: Attention) -> list[ValueInfoProto]:
         value("output_key", NUMBERS, ("batch", "length", joint), "the encoder half of S(h ⊕ e)"),
         value("present", TRUTHS, ("batch", "length"), "false at padding"),
         *_copied(attention.network),
+        *_tags(attention.network),
         *attention.fixed(),
         *_changing(attention),
     ]
@@ -123,6 +150,16 @@ def _copied(network: Network) -> list[ValueInfoProto]:
     meaning = "the column of the symbol that each position may copy; negative where there is none"
     described = [value("copied", INTEGERS, ("batch", "length"), meaning)]
     return described if network.copied else []
+
+
+def _tags(network: Network) -> list[ValueInfoProto]:
+    """Returns what is told of tags that are beside words."""
+    place = "where each source symbol is among begin, letters and end; -1 for tags"
+    described = [
+        value("tag_vector", NUMBERS, ("batch", network.config.embedding), "of a word's tags"),
+        value("column", INTEGERS, ("batch", "length"), place),
+    ]
+    return described if network.tags else []
 
 
 def _changing(attention: Attention, prefix: str = "") -> list[ValueInfoProto]:

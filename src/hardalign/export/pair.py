@@ -55,16 +55,13 @@ def export_onnx(tensors: Mapping[str, Array], description: Description, path: Pa
     if not find_system(name).exportable:
         able = ", ".join(known for known, system in SYSTEMS.items() if system.exportable)
         raise HardalignError(f"{name} cannot be exported to ONNX; the systems that can are {able}")
-    if tags_beside(description.model, description.vocabulary):
-        raise HardalignError("a model with tags beside words cannot be exported to ONNX")
     if path.suffix != ".onnx" or path.name == ".onnx":
         raise HardalignError(f"{path}: the file should have a name that ends in .onnx")
     for file in (path, step_file(path)):
         if file.is_dir():
             raise HardalignError(f"{file}: is a folder; choose another name")
-    network = Network(
-        description.model, tensors, copied_symbols(description.model, description.vocabulary)
-    )
+    options = (description.model, description.vocabulary)
+    network = Network(description.model, tensors, copied_symbols(*options), tags_beside(*options))
     graphs = [encoder_graph(network), step_graph(network)]
     about = _about(description, graphs)
     # The encoder is there only if the step is: it takes its place last.
