@@ -32,7 +32,7 @@ from hardalign.decoding import (
 from hardalign.errors import HardalignError
 from hardalign.folder import Description, load_members
 from hardalign.prediction import NOTHING, Prediction
-from hardalign.runtime import Runtime, Tempered, build_members
+from hardalign.runtime import Runtime, build_members
 from hardalign.systems import SCORES, System, find_system
 
 ALIGNER_TABLE = "oracle.table"
@@ -339,11 +339,8 @@ def load(model: str | Path, *, temperature: float | None = None) -> Predictor:
     members, description = load_members(folder)
     if temperature is not None:
         description = replace(description, temperature=temperature)
-    runtime = build_members(
-        [(own.model, tensors) for tensors, own in members], description.vocabulary
-    )
-    if description.temperature != 1:
-        runtime = Tempered(runtime, description.temperature)
+    parts = [(own.model, tensors) for tensors, own in members]
+    runtime = build_members(parts, description.vocabulary, description.temperature)
     learned = (
         tensor.size
         for tensors, _ in members

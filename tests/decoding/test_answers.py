@@ -24,6 +24,7 @@ from hardalign.decoding import (
     answer,
     answers,
     batch,
+    beam,
     covered,
     log_likelihoods,
     predictions,
@@ -194,14 +195,14 @@ def test_the_shortest_list_that_covers_the_mass(system: str, mass: float) -> Non
 
 def test_beams_are_widened_only_where_they_must(monkeypatch: pytest.MonkeyPatch) -> None:
     widths: list[tuple[int, int]] = []
-    search = batch.beam_search
+    search = beam.beam_search
 
     def spy(*arguments: Any, **options: Any) -> Any:
         *_, which, width = arguments
         widths.append((width, len(which)))
         return search(*arguments, **options)
 
-    monkeypatch.setattr(batch, "beam_search", spy)
+    monkeypatch.setattr(beam, "beam_search", spy)
     monkeypatch.setattr(batch, "MASS_BEAM_LIMIT", 32)
     words = random_pairs(12, longest=3, seed=1)
     lists = list(answer(tiny_runtime(scale=3.0, end=3.0), words, Search(mass=0.9)))

@@ -13,7 +13,6 @@ import numpy as np
 
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import END
-from hardalign.decoding.beam import beam_search
 from hardalign.decoding.history import Hypothesis
 from hardalign.decoding.settings import MASS_BEAM_LIMIT, Search
 from hardalign.decoding.walk import greedy, sample, uniform_noise
@@ -139,6 +138,8 @@ class Batch:
     def _beams(
         self, which: Sequence[int], width: int, keep: int, mass: float = 1.0
     ) -> list[list[Hypothesis]]:
+        from hardalign.decoding.beam import beam_search  # which a greedy search does without
+
         return beam_search(
             self._runtime,
             self._memory,

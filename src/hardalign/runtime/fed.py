@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hardalign.runtime.attention import Attention, Memory, of_words
+from hardalign.runtime.attention import Attention, Memory
 from hardalign.runtime.encoder import Encoder
 from hardalign.runtime.interface import Runtime, Step
 from hardalign.runtime.lattice import Independent, Lattice, Weighted
 from hardalign.runtime.lstm import LSTM
-from hardalign.runtime.numbers import Floats, Ints, tanh_, unwarned
+from hardalign.runtime.numbers import Floats, Ints, of_words, tanh_, unwarned
 from hardalign.runtime.output import Mixture, Output
 from hardalign.runtime.words import Targets, Words
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from hardalign.data.vocabulary import END
 from hardalign.runtime.encoder import SourceStates, SourceVectors
-from hardalign.runtime.numbers import Bools, Floats, Ints, log_softmax, logsumexp, tanh_
+from hardalign.runtime.numbers import Bools, Floats, Ints, log_softmax, logsumexp, of_words, tanh_
 from hardalign.runtime.words import Targets, Words
 
 CHUNK_FLOATS = 1 << 19
@@ -54,7 +54,8 @@ class Output:
             copied: The target number of each source number, as ``copied_symbols`` returns it.
         """
         combine, self._bias = tensors[f"{name}.combine.weight"], tensors[f"{name}.combine.bias"]
-        self._query, self._key = combine[:, :hidden].T, combine[:, hidden:]
+        self._query = np.ascontiguousarray(combine[:, :hidden].T)  # for products of single vectors
+        self._key = combine[:, hidden:]
         # Reserved symbols are never produced: the end is the first that can be.
         self._weight = tensors[f"{name}.output.weight"][END:].T
         self._output_bias = tensors[f"{name}.output.bias"][END:]
@@ -68,7 +69,7 @@ class Output:
 
     def queries(self, decoded: Floats) -> Floats:
         """Returns the decoder half of S(h ⊕ e) with its bias: [..., d_s]."""
-        queries = decoded @ self._query
+        queries: Floats = decoded @ self._query
         queries += self._bias
         return queries
 
@@ -83,13 +84,16 @@ class Output:
         logits += self._output_bias
         return log_softmax(logits)
 
-    def emission(self, queries: Floats, keys: OutputKeys, word: Ints, position: Ints) -> Floats:
-        """Returns log p(· | j, y_<i, x) [R, V] of R cells, overwriting their queries [R, d_s]."""
-        joint = queries
-        joint += keys.vectors.at(word, position)
-        log_probs = self.log_probs(tanh_(joint))
-        if keys.copied is not None:
-            own = keys.copied[word, position]
+    def emission(self, sums: Floats, own: Ints | None) -> Floats:
+        """Returns log p(· | j, y_<i, x) [R, V] of R cells.
+
+        Args:
+            sums: [R, d_s] of both halves of S(h ⊕ e); they are overwritten.
+            own: [R] the classes of symbols that may be copied, as ``OutputKeys.copied`` has them.
+        """
+        joint = tanh_(sums)
+        log_probs = self.log_probs(joint)
+        if own is not None:
             copied, rest = self._gates(joint, own)
             log_probs += rest[:, None]
             row = np.flatnonzero(own >= 0)
@@ -148,7 +152,7 @@ class Mixture:
     log_probs: Floats
     """[N, V] all positions summed."""
     joint: Floats
-    """[R + 1, V] of R cells; the last row is −inf, for positions that were left out."""
+    """[R, V] of R cells; the last row is −inf if positions were left out."""
     cell: Ints
     """[N, J] which row of ``joint`` a position has."""
 
@@ -174,12 +178,22 @@ class Mixture:
                 renormalised: no probability is off by more than the tolerance. 0: none is.
         """
         rows, length = log_alpha.shape
-        chosen = log_alpha > (np.log(tolerance / length) if tolerance else -np.inf)
-        if tolerance:
-            log_alpha = log_softmax(np.where(chosen, log_alpha, -np.inf))
+        if not tolerance:
+            sums = of_words(keys.vectors.all, word) + queries[:, None]
+            own = None if keys.copied is None else keys.copied[word].reshape(-1)
+            cell = np.arange(rows * length).reshape(rows, length)
+            joint = output.emission(sums.reshape(rows * length, -1), own)
+            joint = joint.reshape(rows, length, -1)
+            joint += log_alpha[:, :, None]
+            return cls(logsumexp(joint, 1), joint.reshape(rows * length, -1), cell)
+        chosen = log_alpha > np.log(tolerance / length)
+        log_alpha = log_softmax(np.where(chosen, log_alpha, -np.inf))
         row, position = np.nonzero(chosen)
         joint = np.empty((len(row) + 1, output.symbols), queries.dtype)
-        joint[:-1] = output.emission(queries[row], keys, word[row], position)
+        sums = queries[row]
+        sums += keys.vectors.at(word[row], position)
+        own = None if keys.copied is None else keys.copied[word[row], position]
+        joint[:-1] = output.emission(sums, own)
         joint[:-1] += log_alpha[row, position, None]
         joint[-1] = -np.inf
         cell = np.full((rows, length), len(row))
