@@ -62,6 +62,19 @@ def spelled_alike(vocabulary: Vocabulary) -> Vocabulary:
     return Vocabulary(vocabulary.source, Alphabet(tuple(target)))
 
 
+def tiny_description(
+    system: str = "hard",
+    layout: str = "sigmorphon",
+    vocabulary: Vocabulary = TINY,
+    *,
+    layers: int = 1,
+) -> Description:
+    """Describes a model whose weights are ``tiny_tensors``."""
+    config = tiny_config(system, layers)
+    vocabulary = spelled_alike(vocabulary) if config.copying else vocabulary
+    return Description(config, TrainingConfig(), FORMATS[layout], vocabulary, Origin())
+
+
 def tiny_tensors(
     system: str = "hard",
     vocabulary: Vocabulary = TINY,
@@ -137,5 +150,5 @@ def tiny_predictor(
     """A predictor of random weights in float32; options are those of ``tiny_tensors``."""
     return Predictor(
         tiny_runtime(system, vocabulary, **{"dtype": np.float32, **options}),
-        Description(tiny_config(system), TrainingConfig(), FORMATS[layout], vocabulary, Origin()),
+        tiny_description(system, layout, vocabulary),
     )

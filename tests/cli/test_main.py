@@ -30,6 +30,7 @@ def test_each_command_shows_an_example(name: str, command: Command) -> None:
     ("arguments", "unwanted"),
     [
         (["train", "--help"], {"torch"}),
+        (["completion", "bash"], {"torch"}),
         # typeguard, which tyro asks of unions and generics, imports asyncio and unittest.mock.
         (["predict", "en-g2p"], {"torch", "typeguard", "asyncio", "rich", "hardalign.runtime.fed"}),
     ],
@@ -67,6 +68,25 @@ def test_wrong_usage(command: Command, pairs: Path) -> None:
 def test_missing_model(command: Command, tmp_path: Path) -> None:
     for name in ("predict", "evaluate", "info"):
         assert_complains(command(name, tmp_path / "none"), tmp_path / "none", "no such model")
+
+
+LONG = "x" * 300
+"""No file system takes such a name."""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ("info", LONG),
+        ("predict", LONG),
+        ("serve", LONG),
+        ("export", "en-g2p", f"{LONG}/a.onnx"),
+        ("reproduce", "smoke", "--dry-run", "--out", LONG),
+        ("train", "--corpus", "g2p/NETtalk", "--data-dir", LONG, "--out", "new"),
+    ],
+)
+def test_what_cannot_be_looked_at_is_named(line: tuple[str, ...], command: Command) -> None:
+    assert_complains(command(*line), f"hardalign: {LONG}", "File name too long")
 
 
 def shell(line: str, model: Path) -> subprocess.CompletedProcess[str]:
