@@ -41,6 +41,11 @@ def train(
         Literal["small", "large"] | None,
         tyro.conf.arg(metavar="{small,large}", help_behavior_hint=""),
     ] = None,
+    copy: bool = False,
+    tags: Annotated[
+        Literal["inside", "beside"] | None,
+        tyro.conf.arg(metavar="{inside,beside}", help_behavior_hint=""),
+    ] = None,
     seed: int = 0,
     epochs: int = 50,
     batch_size: int = 20,
@@ -84,6 +89,10 @@ def train(
         allow_empty: Allow empty targets.
         system: What to train.
         size: The paper's two sets of hyperparameters. (default: small, or that of --from)
+        copy: Let a source position also emit its own symbol, where the target side has it: for
+            inflection and other tasks in which most symbols stay.
+        tags: Tags inside the word are symbols before its letters, where attention sees them. Tags
+            beside it are read by the decoder at every step. (default: inside, or as in --from)
         seed: Weights, order and dropout follow from it.
         epochs: Most passes over the data; 0 writes the untrained model.
         batch_size: Pairs per step, over all devices together.
@@ -142,6 +151,8 @@ def train(
         allow_empty=allow_empty,
         system=system,
         size=size,
+        copying=copy or None,
+        tags=tags,
         seed=seed,
         epochs=epochs,
         batch_size=batch_size,
