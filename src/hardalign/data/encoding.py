@@ -20,6 +20,8 @@ class Encoded:
     """How many of them are tags."""
     target: list[int]
     """Letters, end; empty where the target is to be predicted."""
+    path: list[int] | None = None
+    """The source position of each target symbol, where training is guided by it."""
 
 
 def encode_pairs(pairs: Iterable[Example], vocabulary: Vocabulary) -> list[Encoded]:

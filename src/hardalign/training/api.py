@@ -37,6 +37,8 @@ def train(
     learning_rate: float = 1e-3,
     min_learning_rate: float = 1e-5,
     clip: float | None = None,
+    guide: int = 0,
+    invent: int = 0,
     device: str = "auto",
     devices: int = 1,
     precision: str = "32-true",
@@ -106,6 +108,8 @@ def train(
         learning_rate=learning_rate,
         min_learning_rate=min_learning_rate,
         clip=size_clip if clip is None else clip,
+        guide=guide,
+        invent=invent,
         seed=seed,
         threads=threads,
     )
