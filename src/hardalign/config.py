@@ -108,6 +108,11 @@ def find_size(name: str) -> ModelConfig:
     return SIZES[name]
 
 
+def default_batch_size(pairs: int) -> int:
+    """Returns a batch size that makes at least 100 steps of an epoch, from 5 to the paper's 20."""
+    return max(5, min(TrainingConfig.batch_size, pairs // 100))
+
+
 @dataclass(frozen=True)
 class TrainingConfig(_Settings):
     """The recipe. The defaults are the paper's, for size *small*.

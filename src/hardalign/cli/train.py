@@ -35,9 +35,11 @@ def train(
     size: Literal["small", "large"] = "small",
     seed: int = 0,
     epochs: int = 50,
-    batch_size: int = 20,
+    batch_size: Number = None,
     learning_rate: float = 1e-3,
     clip: Annotated[float | None, tyro.conf.arg(metavar="NORM", help_behavior_hint="")] = None,
+    guide: Annotated[int, tyro.conf.arg(metavar="EPOCHS")] = 0,
+    invent: Annotated[int, tyro.conf.arg(metavar="N")] = 0,
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto",
     devices: int = 1,
     precision: Literal["32-true", "bf16-mixed", "16-mixed", "64-true"] = "32-true",
@@ -78,9 +80,13 @@ def train(
         size: The paper's two sets of hyperparameters.
         seed: Weights, order and dropout follow from it.
         epochs: Most passes over the data; 0 writes the untrained model.
-        batch_size: Pairs per step, over all devices together.
+        batch_size: Pairs per step, over all devices together. (default: 20; below 2,000 pairs a
+            hundredth of them, at least 5)
         learning_rate: Adam's, at the start.
         clip: Largest norm of the gradient. (default: none for small, 5 for large)
+        guide: For so many epochs only the alignments count that a character aligner finds.
+        invent: Learn from so many invented examples too: real affixes around random stems, for
+            inflection from less than some thousand examples.
         device: What to train on.
         devices: How many of them.
         precision: Of the arithmetic.
@@ -138,6 +144,8 @@ def train(
         batch_size=batch_size,
         learning_rate=learning_rate,
         clip=clip,
+        guide=guide,
+        invent=invent,
         device=device,
         devices=devices,
         precision=precision,

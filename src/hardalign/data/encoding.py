@@ -21,7 +21,8 @@ class Encoded:
     target: list[int]
     """Letters, end; empty where the target is to be predicted."""
     path: list[int] | None = None
-    """The source position of each target symbol, where training is guided by it."""
+    """Where training is guided, the source position of each target symbol: 0 is the begin, letters
+    count from 1, and tags do not count."""
 
 
 def encode_pairs(pairs: Iterable[Example], vocabulary: Vocabulary) -> list[Encoded]:

@@ -17,12 +17,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+import numpy as np
+
 from hardalign import aligner
 from hardalign.data.example import Example, Symbols, training_pairs
 from hardalign.errors import HardalignError
 
 SHORTEST = 3
 """Symbols that a stretch must have."""
+KEPT = 3.0
+"""What a kept symbol adds to the score of an alignment, in nats."""
 UNIGRAMS = 0.5
 """The share of symbols that are drawn without regard to the symbol before."""
 
@@ -75,6 +79,8 @@ def _stretches(pairs: Sequence[Example]) -> list[tuple[Example, list[Stretch]]]:
     numbers = {symbol: n for n, symbol in enumerate(sorted({s for x, y in sides for s in x + y}))}
     numbered = [([numbers[s] for s in x], [numbers[s] for s in y]) for x, y in sides]
     table = aligner.fit(numbered, len(numbers), len(numbers))
+    # Few pairs do not teach an aligner that a symbol is most often kept.
+    table[np.diag_indices_from(table)] += KEPT
     paths = aligner.align(table, numbered)
     return [
         (pair, _common(path, *side)) for pair, path, side in zip(pairs, paths, sides, strict=True)

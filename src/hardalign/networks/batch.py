@@ -27,7 +27,7 @@ class Batch:
     target_lengths: Tensor
     """[B]"""
     path: Tensor | None = None
-    """[B, I] the only alignments that count, where training is guided; any value at padding."""
+    """[B, I] the only alignments that count, where training is guided: see ``Encoded``."""
 
     def __len__(self) -> int:
         return self.source.shape[0]

@@ -35,8 +35,9 @@ class Reading:
         steps = within(batch.target_lengths, batch.target.shape[1])
         off_path = None
         if batch.path is not None:
-            position = torch.arange(batch.source.shape[1], device=batch.source.device)
-            off_path = (position != batch.path.unsqueeze(-1)) & steps.unsqueeze(-1)
+            column = torch.arange(batch.source.shape[1], device=batch.source.device)
+            path = batch.path + torch.where(batch.path > 0, batch.tag_counts.unsqueeze(1), 0)
+            off_path = (column != path.unsqueeze(-1)) & steps.unsqueeze(-1)
         return cls(memory, (batch.target - END).clamp(min=0), steps, off_path)
 
     def repeated(self, times: int) -> Self:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from hardalign.config import CLIPS, ModelConfig, TrainingConfig, find_size
+from hardalign.config import CLIPS, ModelConfig, TrainingConfig, default_batch_size, find_size
 from hardalign.corpora.load import Corpus
 from hardalign.data.formats import Format
 from hardalign.data.vocabulary import Vocabulary
@@ -33,7 +33,7 @@ def train(
     size: str | ModelConfig = "small",
     seed: int = 0,
     epochs: int = 50,
-    batch_size: int = 20,
+    batch_size: int | None = None,
     learning_rate: float = 1e-3,
     min_learning_rate: float = 1e-5,
     clip: float | None = None,
@@ -73,10 +73,15 @@ def train(
         size: ``"small"``, ``"large"``, or sizes of your own (whose ``system`` does not count).
         seed: Weights, order and dropout follow from it.
         epochs: Most passes over the data; 0 writes the untrained model.
-        batch_size: Pairs per step, over all devices together.
+        batch_size: Pairs per step, over all devices together. None is the paper's 20, or fewer
+            below 2,000 pairs, so that an epoch has 100 steps: 8 for 800, but never less than 5.
         learning_rate: Adam's, at the start.
         min_learning_rate: Training ends when the rate has been halved to less.
         clip: Largest norm of the gradient. None leaves it to the size: 5 for ``"large"``.
+        guide: For so many epochs, only the alignments count that a character aligner finds; for
+            systems that sum over alignments.
+        invent: Learn from so many invented examples too, for inflection: real affixes around stems
+            that are random.
         device: ``"auto"``, ``"cpu"``, ``"cuda"`` or ``"mps"``.
         devices: How many of them, with a process for each.
         precision: ``"32-true"`` or ``"64-true"``; on a GPU also ``"bf16-mixed"`` or ``"16-mixed"``.
@@ -104,7 +109,7 @@ def train(
     sizes, size_clip = (find_size(size), CLIPS[size]) if isinstance(size, str) else (size, None)
     training = TrainingConfig(
         epochs=epochs,
-        batch_size=batch_size,
+        batch_size=TrainingConfig.batch_size if batch_size is None else batch_size,
         learning_rate=learning_rate,
         min_learning_rate=min_learning_rate,
         clip=size_clip if clip is None else clip,
@@ -121,7 +126,12 @@ def train(
         raise HardalignError("members that have several devices are trained one at a time")
     model = replace(sizes, system=system)
     beginning = None if start is None else Start.of(start, model)
+    if guide and not find_system(system).guidable:
+        raise HardalignError(f"{system} does not sum over alignments: leave out guide")
     data = read_data(train, dev, format, allow_empty, reporter.note)
+    if batch_size is None:
+        pairs = sum(len(example.targets) for example in data.train) + invent
+        training = replace(training, batch_size=default_batch_size(pairs))
     vocabulary = Vocabulary.of(data.train)
     if beginning is not None:
         vocabulary = beginning.extended(vocabulary)

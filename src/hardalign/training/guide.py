@@ -35,7 +35,7 @@ def positions(path: aligner.Path, pair: Encoded) -> list[int]:
     here, sequence = 0, []
     for j, i in path:
         if j is not None:
-            here = 1 + pair.tags + j
+            here = 1 + j
         if i is not None:
             sequence.append(here)
-    return [*sequence, len(pair.source) - 1]
+    return [*sequence, len(pair.source) - 1 - pair.tags]
