@@ -35,7 +35,9 @@ class Batch:
     def to(self, device: torch.device) -> Batch:
         """The same batch on another device."""
         tensors = vars(self).values()
-        return Batch(*(one if one is None else one.to(device, non_blocking=True) for one in tensors))
+        return Batch(
+            *(one if one is None else one.to(device, non_blocking=True) for one in tensors)
+        )
 
 
 def collate(pairs: Sequence[Encoded]) -> Batch:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from hardalign.config import CLIPS, ModelConfig, TrainingConfig, default_batch_size, find_size
 from hardalign.corpora.load import Corpus
+from hardalign.data.example import Example
 from hardalign.data.formats import Format
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.errors import HardalignError
@@ -20,6 +21,9 @@ from hardalign.training.members import train_members
 from hardalign.training.refit import train_again
 from hardalign.training.run import Run, train_folder
 from hardalign.training.warmstart import Start
+
+FEW_PAIRS = 1000
+"""Below this, training says what is worth trying."""
 
 
 def train(
@@ -129,9 +133,11 @@ def train(
     if guide and not find_system(system).guidable:
         raise HardalignError(f"{system} does not sum over alignments: leave out guide")
     data = read_data(train, dev, format, allow_empty, reporter.note)
+    pairs = sum(len(example.targets) for example in data.train)
     if batch_size is None:
-        pairs = sum(len(example.targets) for example in data.train) + invent
-        training = replace(training, batch_size=default_batch_size(pairs))
+        training = replace(training, batch_size=default_batch_size(pairs + invent))
+    if epochs and (advice := _advice(data.train, pairs, members, invent)):
+        reporter.note(advice)
     vocabulary = Vocabulary.of(data.train)
     if beginning is not None:
         vocabulary = beginning.extended(vocabulary)
@@ -153,3 +159,15 @@ def train(
     else:
         train_folder(Path(out), run, reporter)
     return load(out)
+
+
+def _advice(examples: list[Example], pairs: int, members: int, invent: int) -> str:
+    """Returns what is worth trying with so few pairs; empty if all of it is done already."""
+    advice = []
+    if members == 1:
+        advice.append("an ensemble (members 5) is right more often")
+    if not invent and any(example.tags for example in examples):
+        advice.append("invented examples (invent 1500) teach how tags change a word")
+    if pairs >= FEW_PAIRS or not advice:
+        return ""
+    return f"there are only {pairs} training pairs: {', and '.join(advice)}"
