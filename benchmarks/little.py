@@ -1,10 +1,11 @@
 """What little data gives: accuracy against training examples and time; table and plot.
 
-    HARDALIGN_DATA=DIR python benchmarks/little.py run RUNS curve quechua low
-    python benchmarks/little.py show RUNS --output docs/data.svg
+    HARDALIGN_DATA=DIR python benchmarks/little.py run RUNS --groups curve quechua low
+    HARDALIGN_DATA=DIR python benchmarks/little.py run RUNS --part test
+    python benchmarks/little.py show RUNS --part test --output docs/data.svg
 
-`run` trains what is not there yet, goes on with what was interrupted, and looks at a test set
-once, when a model is complete. `show` needs its results only.
+`run` trains what is not there yet, and goes on with what was interrupted. Choices are made on the
+development sets; test sets are looked at once, by the second command, when models are complete.
 """
 
 from __future__ import annotations
@@ -18,9 +19,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-RESULTS = "little.jsonl"
 LOW = ("ady", "gre", "ice", "ita", "khm")
-SCORES = ("one_dev", "one_test", "all_dev", "all_test")
 CURVE = (100, 300, 1000, 3000, 10_000)
 
 
@@ -62,7 +61,7 @@ def tasks(group: str) -> Iterator[Task]:
         raise SystemExit(f"no group is called {group}; there are curve, quechua, low")
 
 
-def run(task: Task, data: Path, out: Path) -> dict[str, Any]:
+def run(task: Task, data: Path, out: Path, part: str) -> dict[str, Any]:
     """Trains a model, or several, and evaluates them: the first of them alone, and all together."""
     import hardalign
     from hardalign.data.example import evaluation_items
@@ -79,16 +78,16 @@ def run(task: Task, data: Path, out: Path) -> dict[str, Any]:
     started = time.process_time()
     folder = out / task.name
     settings = {"format": layout, "threads": 1, "resume": True, "members": task.members}
-    model = hardalign.train(train, dev, out=folder, **settings, **task.options)
+    hardalign.train(train, dev, out=folder, **settings, **task.options)  # at once, if complete
     seconds = time.process_time() - started
+    model = hardalign.load(folder)
     first = hardalign.load(folder / "member-0") if task.members > 1 else model
-    parts = {"dev": dev, "test": list(read_examples(data / task.test, layout, "evaluation"))}
+    file = data / (task.dev if part == "dev" else task.test)
+    items = evaluation_items(read_examples(file, layout, "evaluation"))
     scores = {}
     for name, predictor in (("one", first), ("all", model)):
-        for part, examples in parts.items():
-            items = evaluation_items(examples)
-            words = [best.symbols for (best,) in predictor.answers(items, Search())]
-            scores[f"{name}_{part}"] = evaluate(words, [item.targets for item in items]).acc
+        words = [best.symbols for (best,) in predictor.answers(items, Search())]
+        scores[name] = evaluate(words, [item.targets for item in items]).acc
     return {**asdict(task), "examples": len(train), "cpu_seconds": seconds, **scores}
 
 
@@ -97,23 +96,22 @@ def show(results: list[dict[str, Any]], output: Path) -> None:
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
-    print("| data | examples | members | CPU seconds | one dev | one test | all dev | all test |")
-    print("|---" * 8 + "|")
+    print("| data | examples | CPU seconds of a model | one model | members | all together |")
+    print("|---" * 6 + "|")
     for one in results:
-        scores = " | ".join(f"{one[key]:.1f}" for key in SCORES)
         print(
-            f"| {one['name']} | {one['examples']} | {one['members']} "
-            f"| {one['cpu_seconds']:.0f} | {scores} |"
+            f"| {one['name']} | {one['examples']} | {_seconds(one):.0f} | {one['one']:.1f} "
+            f"| {one['members']} | {one['all']:.1f} |"
         )
     figure = Figure(figsize=(8, 3.2), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)
     curve = [one for one in results if one["name"].startswith("NETtalk")]
     fives = [one for one in curve if one["members"] == 5]
     for axis, label, style, points in (
-        (left, "one model", "o-", [(one["examples"], one["one_test"]) for one in curve]),
-        (left, "five members", "s--", [(one["examples"], one["all_test"]) for one in fives]),
-        (right, "one model", "o-", [(_seconds(one), one["one_test"]) for one in curve]),
-        (right, "five members", "s--", [(one["cpu_seconds"], one["all_test"]) for one in fives]),
+        (left, "one model", "o-", [(one["examples"], one["one"]) for one in curve]),
+        (left, "five members", "s--", [(one["examples"], one["all"]) for one in fives]),
+        (right, "one model", "o-", [(_seconds(one), one["one"]) for one in curve]),
+        (right, "five members", "s--", [(one["cpu_seconds"], one["all"]) for one in fives]),
     ):
         axis.semilogx(*zip(*sorted(points), strict=True), style, label=label)
         axis.grid(alpha=0.3)
@@ -122,6 +120,10 @@ def show(results: list[dict[str, Any]], output: Path) -> None:
     left.set_ylabel("words right, %")
     left.legend()
     FigureCanvasSVG(figure).print_svg(output, metadata={"Date": None})
+
+
+def _read(file: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
 
 def _seconds(result: dict[str, Any]) -> float:
@@ -133,23 +135,28 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("command", choices=("run", "show"))
     parser.add_argument("runs", type=Path)
-    parser.add_argument("groups", nargs="*", default=["curve", "quechua", "low"])
+    parser.add_argument("--groups", nargs="+", default=["curve", "quechua", "low"])
+    parser.add_argument("--part", choices=("dev", "test"), default="dev")
     parser.add_argument("--output", type=Path, default=Path("docs/data.svg"))
     options = parser.parse_args()
-    file = options.runs / RESULTS
-    results = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+    file = options.runs / f"little-{options.part}.jsonl"
+    results = _read(file)
     if options.command == "show":
-        show(results, options.output)
+        seconds = {
+            one["name"]: one["cpu_seconds"] for one in _read(options.runs / "little-dev.jsonl")
+        }
+        show([one | {"cpu_seconds": seconds[one["name"]]} for one in results], options.output)
         return
     options.runs.mkdir(parents=True, exist_ok=True)
     known = {one["name"] for one in results}
     for group in options.groups:
         for task in tasks(group):
             if task.name not in known:
+                data = Path(os.environ["HARDALIGN_DATA"])
+                result = run(task, data, options.runs, options.part)
                 with file.open("a") as lines:
-                    result = run(task, Path(os.environ["HARDALIGN_DATA"]), options.runs)
                     lines.write(json.dumps(result) + "\n")
-                print(task.name, {key: round(result[key], 2) for key in SCORES}, flush=True)
+                print(task.name, f"one {result['one']:.2f}, all {result['all']:.2f}", flush=True)
 
 
 if __name__ == "__main__":
