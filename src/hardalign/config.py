@@ -130,8 +130,6 @@ class TrainingConfig(_Settings):
     """Training stops when the rate falls below this."""
     clip: float | None = None
     """Largest gradient norm; none for no clipping. The paper clips large models at 5."""
-    guide: int = 0
-    """For so many epochs only the alignments count that a character aligner finds best."""
     invent: int = 0
     """So many invented examples are learned from besides the real ones."""
     seed: int = 0
@@ -142,7 +140,6 @@ class TrainingConfig(_Settings):
     def __post_init__(self) -> None:
         self._check_whole("epochs", 0, 10**9)
         self._check_whole("batch_size", 1, 10**9)
-        self._check_whole("guide", 0, 10**9)
         self._check_whole("invent", 0, 10**9)
         self._check_whole("seed", -(2**63), 2**63 - 1)
         self._check_real("learning_rate", "above 0 and finite", math.ulp(0.0))

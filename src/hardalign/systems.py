@@ -104,12 +104,6 @@ class System:
         return "posterior" if self.objective == "particles" else "alpha"
 
     @property
-    def guidable(self) -> bool:
-        """Whether training can be guided by paths: it must sum over alignments."""
-        exact = self.head == "hard" and self.feeding is None and self.objective == "likelihood"
-        return exact and self.builders is None
-
-    @property
     def exportable(self) -> bool:
         """Whether ``hardalign export`` can write it."""
         return self.feeding is None and self.builders is None

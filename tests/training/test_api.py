@@ -102,29 +102,22 @@ def inflect(out, **options):
     return train(FORMS, FORMS, out=out, **options)
 
 
-def test_a_guided_run_with_inventions_ends_the_same_if_it_is_interrupted(tmp_path):
-    little = {"guide": 2, "invent": 10}
-    whole = inflect(tmp_path / "whole", epochs=3, **little)
+def test_a_run_with_inventions_ends_the_same_if_it_is_interrupted(tmp_path):
+    whole = inflect(tmp_path / "whole", epochs=3, invent=10)
     for epochs in (1, 3):
-        parts = inflect(tmp_path / "parts", epochs=epochs, resume=True, **little)
+        parts = inflect(tmp_path / "parts", epochs=epochs, resume=True, invent=10)
     files = [tmp_path / name / "weights.safetensors" for name in ("whole", "parts")]
     assert files[0].read_bytes() == files[1].read_bytes()
     assert whole.description.training == parts.description.training
-    assert (whole.description.training.guide, whole.description.training.invent) == (2, 10)
+    assert whole.description.training.invent == 10
 
 
-@pytest.mark.parametrize("options", [{"guide": 1}, {"invent": 10}])
-def test_guide_and_inventions_change_what_is_learned(tmp_path, options):
-    plain, other = inflect(tmp_path / "1"), inflect(tmp_path / "2", **options)
+def test_inventions_change_what_is_learned_and_no_symbol(tmp_path):
+    plain, other = inflect(tmp_path / "1"), inflect(tmp_path / "2", invent=10)
+    assert plain.description.vocabulary == other.description.vocabulary
     assert plain.log_prob("walk\tV;PST", "walked") != pytest.approx(
         other.log_prob("walk\tV;PST", "walked"), abs=1e-9
     )
-
-
-@pytest.mark.parametrize("system", ["soft", "hard-feed", "hard-sampled", "monotonic"])
-def test_only_systems_that_sum_over_alignments_are_guided(tmp_path, system):
-    with pytest.raises(hardalign.HardalignError, match=f"{system} does not sum over alignments"):
-        train(out=tmp_path / "m", system=system, guide=1)
 
 
 @pytest.mark.parametrize(

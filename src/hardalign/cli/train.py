@@ -38,7 +38,6 @@ def train(
     batch_size: Number = None,
     learning_rate: float = 1e-3,
     clip: Annotated[float | None, tyro.conf.arg(metavar="NORM", help_behavior_hint="")] = None,
-    guide: Annotated[int, tyro.conf.arg(metavar="EPOCHS")] = 0,
     invent: Annotated[int, tyro.conf.arg(metavar="N")] = 0,
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto",
     devices: int = 1,
@@ -84,7 +83,6 @@ def train(
             hundredth of them, at least 5)
         learning_rate: Adam's, at the start.
         clip: Largest norm of the gradient. (default: none for small, 5 for large)
-        guide: For so many epochs only the alignments count that a character aligner finds.
         invent: Learn from so many invented examples too: real affixes around random stems, for
             inflection from less than some thousand examples.
         device: What to train on.
@@ -144,7 +142,6 @@ def train(
         batch_size=batch_size,
         learning_rate=learning_rate,
         clip=clip,
-        guide=guide,
         invent=invent,
         device=device,
         devices=devices,

@@ -20,9 +20,6 @@ class Encoded:
     """How many of them are tags."""
     target: list[int]
     """Letters, end; empty where the target is to be predicted."""
-    path: list[int] | None = None
-    """Where training is guided, the source position of each target symbol: 0 is the begin, letters
-    count from 1, and tags do not count."""
 
 
 def encode_pairs(pairs: Iterable[Example], vocabulary: Vocabulary) -> list[Encoded]:

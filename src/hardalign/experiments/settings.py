@@ -11,7 +11,7 @@ from hardalign.errors import HardalignError
 from hardalign.runs import Run
 from hardalign.systems import find_system
 
-_RECIPE = ("epochs", "batch_size", "learning_rate", "clip")
+_RECIPE = ("epochs", "batch_size", "learning_rate", "clip", "invent")
 _CORPUS = {"words": "int", "strip_stress": "bool"}
 """What of a corpus is used: the options of ``hardalign train --corpus``."""
 _MODEL = {one.name: str(one.type) for one in fields(ModelConfig) if one.name != "system"}

@@ -26,18 +26,13 @@ class Batch:
     """[B, I] letters, end, padding; [B, 0] where targets are to be predicted."""
     target_lengths: Tensor
     """[B]"""
-    path: Tensor | None = None
-    """[B, I] the only alignments that count, where training is guided: see ``Encoded``."""
 
     def __len__(self) -> int:
         return self.source.shape[0]
 
     def to(self, device: torch.device) -> Batch:
         """The same batch on another device."""
-        tensors = vars(self).values()
-        return Batch(
-            *(one if one is None else one.to(device, non_blocking=True) for one in tensors)
-        )
+        return Batch(*(tensor.to(device, non_blocking=True) for tensor in vars(self).values()))
 
 
 def collate(pairs: Sequence[Encoded]) -> Batch:
@@ -45,9 +40,7 @@ def collate(pairs: Sequence[Encoded]) -> Batch:
     source, source_lengths = pad([pair.source for pair in pairs])
     target, target_lengths = pad([pair.target for pair in pairs])
     tag_counts = torch.tensor([pair.tags for pair in pairs])
-    paths = [pair.path for pair in pairs if pair.path is not None]
-    path = pad(paths)[0] if len(paths) == len(pairs) else None
-    return Batch(source, source_lengths, tag_counts, target, target_lengths, path)
+    return Batch(source, source_lengths, tag_counts, target, target_lengths)
 
 
 def pad(rows: Sequence[list[int]]) -> tuple[Tensor, Tensor]:

@@ -92,8 +92,6 @@ class ChainHead(Head):
         # Every position weighs the same here: none is left out, whatever the tolerance.
         equal = decoded.new_zeros(*reading.steps.shape, reading.memory.present.shape[1])
         equal = equal.masked_fill(~reading.memory.present.unsqueeze(1), -torch.inf)
-        if reading.off_path is not None:
-            equal = equal.masked_fill(reading.off_path, -torch.inf)
         layer = self.attention.output_layer(self.attention.output_query(decoded), reading.memory)
         tolerance = TRAINING if self.training else EXACT
         return mixture_log_joint(equal, layer, reading.target, reading.steps, tolerance)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
 from hardalign.networks.attention import Attention
@@ -36,8 +35,6 @@ class HardHead(Head):
             query: [B, I, d_s] decoder halves of S(h ⊕ e).
             reading: The pairs.
         """
-        if reading.off_path is not None:
-            log_alpha = log_alpha.masked_fill(reading.off_path, -torch.inf)
         layer = self.attention.output_layer(query, reading.memory)
         tolerance = TRAINING if self.training else EXACT
         return mixture_log_joint(log_alpha, layer, reading.target, reading.steps, tolerance)

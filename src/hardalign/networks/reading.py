@@ -23,8 +23,6 @@ class Reading:
     """[B, I] classes of the output softmax, from 0 for the end on; any value at padding steps."""
     steps: Tensor
     """[B, I] true at steps that count."""
-    off_path: Tensor | None = None
-    """[B, I, J] true where no alignment counts, where training is guided by a path."""
 
     @classmethod
     def of(cls, batch: Batch, encoder: Encoder, attention: Attention) -> Self:
@@ -33,12 +31,7 @@ class Reading:
         present = within(batch.source_lengths, batch.source.shape[1])
         memory = attention.remember(states, present, batch.tag_counts)
         steps = within(batch.target_lengths, batch.target.shape[1])
-        off_path = None
-        if batch.path is not None:
-            column = torch.arange(batch.source.shape[1], device=batch.source.device)
-            path = batch.path + torch.where(batch.path > 0, batch.tag_counts.unsqueeze(1), 0)
-            off_path = (column != path.unsqueeze(-1)) & steps.unsqueeze(-1)
-        return cls(memory, (batch.target - END).clamp(min=0), steps, off_path)
+        return cls(memory, (batch.target - END).clamp(min=0), steps)
 
     def repeated(self, times: int) -> Self:
         """The same with every step several times in a row: [B, I·times]."""

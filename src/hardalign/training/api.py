@@ -41,7 +41,6 @@ def train(
     learning_rate: float = 1e-3,
     min_learning_rate: float = 1e-5,
     clip: float | None = None,
-    guide: int = 0,
     invent: int = 0,
     device: str = "auto",
     devices: int = 1,
@@ -82,8 +81,6 @@ def train(
         learning_rate: Adam's, at the start.
         min_learning_rate: Training ends when the rate has been halved to less.
         clip: Largest norm of the gradient. None leaves it to the size: 5 for ``"large"``.
-        guide: For so many epochs, only the alignments count that a character aligner finds; for
-            systems that sum over alignments.
         invent: Learn from so many invented examples too, for inflection: real affixes around stems
             that are random.
         device: ``"auto"``, ``"cpu"``, ``"cuda"`` or ``"mps"``.
@@ -117,7 +114,6 @@ def train(
         learning_rate=learning_rate,
         min_learning_rate=min_learning_rate,
         clip=size_clip if clip is None else clip,
-        guide=guide,
         invent=invent,
         seed=seed,
         threads=threads,
@@ -130,8 +126,6 @@ def train(
         raise HardalignError("members that have several devices are trained one at a time")
     model = replace(sizes, system=system)
     beginning = None if start is None else Start.of(start, model)
-    if guide and not find_system(system).guidable:
-        raise HardalignError(f"{system} does not sum over alignments: leave out guide")
     data = read_data(train, dev, format, allow_empty, reporter.note)
     pairs = sum(len(example.targets) for example in data.train)
     if batch_size is None:

@@ -23,7 +23,6 @@ from hardalign.networks.transducer import Transducer
 from hardalign.runtime.build import build_runtime
 from hardalign.tensors import write_tensors
 from hardalign.training.checkpoint import Progress, arrays, read_checkpoint, save_checkpoint
-from hardalign.training.guide import guided
 from hardalign.training.job import Job, Reporter, Silent
 from hardalign.training.machine import Machine, Process, launch
 
@@ -67,7 +66,6 @@ def _train(process: Process, job: Job, reporter: Reporter) -> Progress:
             )
         _save_weights(job, model, progress)
 
-    paths = guided(job.train, job.description.vocabulary) if config.guide else job.train
     reporter.begin(progress, job)
     try:
         while progress.epoch < config.epochs and progress.learning_rate >= config.min_learning_rate:
@@ -77,8 +75,7 @@ def _train(process: Process, job: Job, reporter: Reporter) -> Progress:
 
             # Step: order and dropout of an epoch follow from the seed and the epoch's number.
             draw = random.Random(f"{config.seed} {progress.epoch}")
-            pairs = paths if progress.epoch < config.guide else job.train
-            batches = shuffled_batches(pairs, config.batch_size, draw)
+            batches = shuffled_batches(job.train, config.batch_size, draw)
             torch.manual_seed(draw.getrandbits(62) + process.rank)
             for group in optimizer.param_groups:
                 group["lr"] = progress.learning_rate
