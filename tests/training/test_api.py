@@ -151,3 +151,9 @@ def test_little_data_has_advice(tmp_path):
     assert ["8 training pairs" in one for one in advice] == [True, False]
     assert ["invent" in one for one in advice] == [True, False]
     assert all("members" in one for one in advice)
+
+
+def test_what_cannot_be_invented_leaves_no_folder(tmp_path):
+    with pytest.raises(hardalign.HardalignError, match="cannot invent examples"):
+        train(out=tmp_path / "m", invent=5)
+    assert not (tmp_path / "m").exists()

@@ -9,6 +9,7 @@ from hardalign.config import CLIPS, ModelConfig, TrainingConfig, default_batch_s
 from hardalign.corpora.load import Corpus
 from hardalign.data.example import Example
 from hardalign.data.formats import Format
+from hardalign.data.invent import invent as invented_examples
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.errors import HardalignError
 from hardalign.folder import Description
@@ -130,8 +131,7 @@ def train(
     pairs = sum(len(example.targets) for example in data.train)
     if batch_size is None:
         training = replace(training, batch_size=default_batch_size(pairs + invent))
-    if epochs and (advice := _advice(data.train, pairs, members, invent)):
-        reporter.note(advice)
+    invented_examples(data.train, min(invent, 1), seed)  # complains before a folder is made
     vocabulary = Vocabulary.of(data.train)
     if beginning is not None:
         vocabulary = beginning.extended(vocabulary)
@@ -152,6 +152,8 @@ def train(
         train_again(Path(out), run, reporter)
     else:
         train_folder(Path(out), run, reporter)
+    if epochs and (advice := _advice(data.train, pairs, members, invent)):
+        reporter.note(advice)
     return load(out)
 
 
