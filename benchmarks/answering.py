@@ -16,7 +16,13 @@ import os
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from http.client import HTTPConnection
+from itertools import cycle, islice
 from pathlib import Path
+
+from serving import served
 
 TURNS = 4
 ONE = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
@@ -83,22 +89,25 @@ def cold(python: str) -> float:
     return time.perf_counter() - start
 
 
-def requests(python: str, clients: int) -> float:
-    """Requests per second of a server on `en-g2p`, one word each."""
-    own = Path(python).parents[2] / "benchmarks" / "load.py"  # of the checkout it belongs to
-    script = own if own.exists() else Path(__file__).with_name("load.py")
-    words = "\n".join(["action", "knight", "thought", "pneumonia", "character"] * 40)
-    source = Path(f"/tmp/answering-{os.getpid()}.txt")
-    source.write_text(words + "\n")
-    command = [python, str(script), "en-g2p", str(source), "--clients", str(clients)]
-    output = subprocess.run(
-        [*command, "--requests", "1000"], capture_output=True, text=True, check=True
-    )
-    source.unlink()
-    line = next(
-        line for line in output.stdout.splitlines() if line.startswith(f"{clients} clients")
-    )
-    return float(line.split()[2])
+def requests(python: str, clients: int, count: int = 600) -> float:
+    """Requests per second of a server on `en-g2p`, one word each, one after the other by client."""
+    words = ["action", "knight", "thought", "pneumonia", "character"]
+
+    def ask(authority: str, word: str) -> None:
+        connection = HTTPConnection(authority, timeout=60)
+        body = json.dumps({"words": [word]})
+        for _ in range(count // clients):
+            connection.request("POST", "/predict", body, {"Content-Type": "application/json"})
+            answer = json.loads(connection.getresponse().read())
+            assert answer["answers"][0]["predictions"][0]["text"]
+        connection.close()
+
+    with served(["en-g2p"], python) as address, ThreadPoolExecutor(clients) as threads:
+        ask_each = partial(ask, address.removeprefix("http://"))
+        ask_each(words[0])  # warm
+        start = time.perf_counter()
+        list(threads.map(ask_each, islice(cycle(words), clients)))
+        return count / (time.perf_counter() - start)
 
 
 def size(python: str) -> float:
@@ -142,11 +151,11 @@ def main() -> None:
                 arguments = (options.file, model, str(beam), str(threads))
                 speed = run(python, programs[version], *arguments, threads=threads)
                 keep(name, version, speed, False)
+            for clients in (1, 50):
+                name = f"server, {clients} clients, requests/s"
+                keep(name, version, requests(python, clients), False)
     for version, python in versions.items():
         keep("memory after one word, MB", version, run(python, MEMORY), True)
-        for clients in (1, 50):
-            name = f"server, {clients} clients, requests/s"
-            keep(name, version, requests(python, clients), False)
         if version == "before" or options.light:
             installed = options.light if version == "now" else python
             keep("installed, MB", version, size(installed), True)

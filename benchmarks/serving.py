@@ -10,10 +10,10 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def served(models: list[str]) -> Iterator[str]:
-    """The address of a server of these models."""
+def served(models: list[str], python: str = sys.executable) -> Iterator[str]:
+    """The address of a server of these models, of this installation or that of another Python."""
     start = "from hardalign.cli.main import main; main()"
-    command = [sys.executable, "-c", start, "serve", *models, "--port", "0"]
+    command = [python, "-c", start, "serve", *models, "--port", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         line = process.stderr.readline()

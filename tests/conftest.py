@@ -1,11 +1,12 @@
-"""Tiny vocabularies and random words that the tests share; what needs torch is in tiny.py."""
+"""Tiny vocabularies, random words and patience, which the tests share; tiny.py needs torch."""
 
 from __future__ import annotations
 
 import os
 import random
 import signal
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 
 from hypothesis import settings
 
@@ -60,3 +61,11 @@ def random_pairs(
         )
         for _ in range(count)
     ]
+
+
+def eventually(happened: Callable[[], bool], within: float = 300.0) -> None:
+    """Wait for something that another thread or process does, on however busy a machine."""
+    deadline = time.monotonic() + within
+    while not happened():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.02)

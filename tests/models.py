@@ -26,6 +26,18 @@ def tiny_config(system: str = "hard", layers: int = 1) -> ModelConfig:
     )
 
 
+def tiny_description(
+    system: str = "hard",
+    layout: str = "sigmorphon",
+    vocabulary: Vocabulary = TINY,
+    *,
+    layers: int = 1,
+) -> Description:
+    """Describes a model whose weights are ``tiny_tensors``."""
+    config = tiny_config(system, layers)
+    return Description(config, TrainingConfig(), FORMATS[layout], vocabulary, Origin())
+
+
 def tiny_tensors(
     system: str = "hard",
     vocabulary: Vocabulary = TINY,
@@ -94,5 +106,5 @@ def tiny_predictor(
     """A predictor of random weights in float32; options are those of ``tiny_tensors``."""
     return Predictor(
         tiny_runtime(system, vocabulary, **{"dtype": np.float32, **options}),
-        Description(tiny_config(system), TrainingConfig(), FORMATS[layout], vocabulary, Origin()),
+        tiny_description(system, layout, vocabulary),
     )

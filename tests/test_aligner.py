@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 import random
+import tracemalloc
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -206,3 +207,18 @@ def test_misuse_is_an_error() -> None:
         align(random_table(0), [([0], [-1])])
     with pytest.raises(ValueError, match="smoothing must be above 0"):
         fit([], S, T, smoothing=0)
+
+
+def test_large_alphabets_cost_what_occurs_of_them() -> None:
+    """The table is made once, at the end; no step of EM has arrays of its size."""
+    size = 1000
+    pairs: list[Pair] = [([k, k + 1], [k]) for k in range(0, 900, 9)]
+    fit(pairs, size, size, iterations=1)
+    tracemalloc.start()
+    try:
+        table = fit(pairs, size, size)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 2 * table.nbytes
+    assert np.exp(table).sum() == pytest.approx(1)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import fcntl
 import os
 import stat
 import subprocess
@@ -139,17 +140,69 @@ def test_long_names(length: int, tmp_path: Path) -> None:
         read_json(tmp_path / ("n" * 300))
 
 
-def test_fragments_of_killed_processes_are_removed(tmp_path: Path) -> None:
+def killed_while_writing(path: Path) -> None:
     code = (
         "import os, sys, signal; from hardalign.files import *\n"
         "with whole_file(Path(sys.argv[1])) as file: os.kill(os.getpid(), signal.SIGKILL)"
     )
+    subprocess.run([sys.executable, "-c", code, path])
+
+
+def test_fragments_of_killed_processes_are_removed(tmp_path: Path) -> None:
     for name in ("file", "n" * 255):
-        subprocess.run([sys.executable, "-c", code, tmp_path / name])
+        killed_while_writing(tmp_path / name)
     (tmp_path / ".mine").touch()
     assert len(list(tmp_path.iterdir())) == 3
     remove_fragments(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [".mine"]
+
+
+def test_who_writes_a_file_removes_its_fragments(tmp_path: Path) -> None:
+    killed_while_writing(tmp_path / "file")
+    killed_while_writing(tmp_path / "other")
+    write_bytes(tmp_path / "file", b"new")
+    fragment, file = sorted(path.name for path in tmp_path.iterdir())
+    assert fragment.startswith(".other.")
+    assert file == "file"
+
+
+def test_the_fragments_of_the_living_stay(tmp_path: Path, monkeypatch: Monkey) -> None:
+    path = tmp_path / "file"
+    with whole_file(path) as file:
+        file.write(b"first")
+        write_bytes(path, b"second")
+        assert path.read_bytes() == b"second"
+    # Also when all is written and only the name is wrong.
+    monkeypatch.setattr(Path, "chmod", lambda *_: remove_fragments(tmp_path))
+    write_bytes(path, b"third")
+    assert [(p.name, p.read_bytes()) for p in tmp_path.iterdir()] == [("file", b"third")]
+
+
+def test_a_fragment_that_is_removed_before_it_is_locked(
+    tmp_path: Path, monkeypatch: Monkey
+) -> None:
+    lock, removed = fcntl.flock, []
+
+    def late(handle: int, operation: int) -> None:
+        if not removed:
+            monkeypatch.setattr(fcntl, "flock", lock)
+            removed.extend(tmp_path.iterdir())
+            remove_fragments(tmp_path)
+        lock(handle, operation)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    write_bytes(tmp_path / "file", b"new")
+    assert len(removed) == 1
+    assert [(p.name, p.read_bytes()) for p in tmp_path.iterdir()] == [("file", b"new")]
+
+
+def test_where_there_are_no_locks(tmp_path: Path, monkeypatch: Monkey) -> None:
+    """Windows has none of this kind, and some file systems have none at all."""
+    monkeypatch.setattr(fcntl, "flock", fail)
+    write_bytes(tmp_path / "file", b"new")
+    monkeypatch.setattr("hardalign.files.fcntl", None)
+    write_bytes(tmp_path / "file", b"newer")
+    assert [(p.name, p.read_bytes()) for p in tmp_path.iterdir()] == [("file", b"newer")]
 
 
 def test_json_round_trip_keeps_every_script(tmp_path: Path) -> None:

@@ -129,9 +129,9 @@ def test_symbols_add_up(system: str) -> None:
     predict = tiny_predictor(system)
     pairs = [replace(predict.example("abc\tN"), targets=(tuple("xyx"),))] * 2
     first, second = predict.score(pairs)
-    assert first == pytest.approx(second, abs=1e-6)
+    assert first == pytest.approx(second, abs=1e-5)
     assert len(first) == 4
-    assert math.fsum(first) == pytest.approx(predict.log_prob("abc\tN", "xyx"), abs=1e-6)
+    assert math.fsum(first) == pytest.approx(predict.log_prob("abc\tN", "xyx"), abs=1e-5)
 
 
 def test_unspellable_targets_have_no_probability() -> None:
@@ -255,7 +255,7 @@ def test_threads_do_not_disturb_each_other(system: str) -> None:
         return best.text, predict.align(word, best.text).pairs
 
     with ThreadPoolExecutor(4) as threads:
-        assert list(threads.map(ask, WORDS * 5)) == list(map(ask, WORDS * 5))
+        assert list(threads.map(ask, WORDS * 5)) == list(map(ask, WORDS)) * 5
 
 
 @systems

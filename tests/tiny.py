@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 
 from conftest import TINY, random_pair
-from hardalign.config import ModelConfig
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import RESERVED, Vocabulary
 from hardalign.networks.batch import Batch, collate
 from hardalign.networks.build import build_model
 from hardalign.networks.transducer import Transducer
+from models import tiny_config
 
 torch.set_num_threads(1)
 
@@ -40,12 +41,9 @@ def tiny_model(
         decoder_layers: LSTM layers of the decoder.
         dropout: is not zero, so that a test fails where evaluation mode is forgotten.
     """
-    config = ModelConfig(
-        system,
-        embedding=3,
-        encoder=4,
+    config = replace(
+        tiny_config(system),
         encoder_layers=encoder_layers,
-        decoder=5,
         decoder_layers=decoder_layers,
         dropout=dropout,
     )

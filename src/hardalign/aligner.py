@@ -16,6 +16,7 @@ would do nothing, is -inf and never read. A pair costs |x|·|y| time and memory.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -56,13 +57,26 @@ def fit(
     if smoothing <= 0:
         raise ValueError(f"smoothing must be above 0, not {smoothing}")
     shape = (source_size + 1, target_size + 1)
+    # Large alphabets have millions of operations, of which few can occur in any pair. The others
+    # share one weight, and have no place in the arrays that every step goes through.
+    usable = np.zeros(shape[0] * shape[1], bool)
+    for batch in batches(pairs, shape):
+        usable[batch.operations] = True
+    usable[0] = True  # to do nothing, which has weight 0, is first
+    places = usable.cumsum(dtype=np.int32) - 1  # of the operations that can occur among those alone
+    others = usable.size - int(places[-1]) - 1
     # A uniform start favours pairing: a substitution is one factor, a deletion and insertion two.
-    table = _normalised(np.ones(shape))
+    weights, other_weight = np.ones(places[-1] + 1), 1.0
     for _ in range(iterations):
-        counts = np.full(shape, smoothing)
+        scores, _ = _normalised(weights, other_weight, others)
+        weights, other_weight = np.full_like(weights, smoothing), smoothing
         for batch in batches(pairs, shape):
-            counts += _expected_counts(table, batch)
-        table = _normalised(counts)
+            operations = places[batch.operations]  # [cells, B]
+            counts = _expected_counts(scores[operations], batch)
+            weights += np.bincount(operations.ravel(), counts.ravel(), weights.size)
+    scores, other_score = _normalised(weights, other_weight, others)
+    table = np.full(shape, other_score)
+    table.ravel()[usable] = scores
     return table
 
 
@@ -115,17 +129,31 @@ def _trace(best: list[float], scores: list[float], j: int, i: int, width: int) -
     return path
 
 
-def _normalised(weights: Floats) -> Floats:
-    """Turns the weights of operations into log-probabilities: the M step of EM."""
-    weights[0, 0] = 0
-    total = weights.sum() or 1.0  # of empty alphabets
+def _normalised(weights: Floats, other_weight: float, others: int) -> tuple[Floats, float]:
+    """Turns weights of operations into log-probabilities: the M step of EM.
+
+    Args:
+        weights: Of doing nothing, which becomes 0, and of the operations that can occur.
+        other_weight: Of each of the other operations.
+        others: How many these are.
+    """
+    weights[0] = 0
+    total = weights.sum() + other_weight * others or 1.0  # of empty alphabets
     with np.errstate(divide="ignore"):
-        return np.log(weights / total)
+        return np.log(weights / total), math.log(other_weight / total)
 
 
-def _expected_counts(table: Floats, batch: Batch) -> Floats:
-    """Counts how often each operation is used, over all paths of the pairs: the E step of EM."""
-    _, shares = _sums(table.ravel()[batch.operations], batch)
+def _expected_counts(scores: Floats, batch: Batch) -> Floats:
+    """Counts how often each cell's operation is used, over all paths of the pairs: EM's E step.
+
+    Args:
+        scores: Log-probabilities of the cells' operations, [cells, B].
+        batch: Where these are.
+
+    Returns:
+        The expected counts, [J + 1, I + 1, B].
+    """
+    _, shares = _sums(scores, batch)
     # One path of each pair flows back from its last cell, dividing at every cell.
     flow = np.zeros_like(shares[0])  # [cells, B] posterior probability of a path through the cell
     flow[batch.ends] = 1
@@ -142,8 +170,7 @@ def _expected_counts(table: Floats, batch: Batch) -> Floats:
     counts[:, 0] = np.einsum("jib,jib->jb", flow, shares[_DELETE])
     counts[0] = np.einsum("jib,jib->ib", flow, shares[_INSERT])
     counts[0, 0] = 0
-    sums = np.bincount(batch.operations.ravel(), counts.ravel(), table.size)
-    return np.asarray(sums, np.float64).reshape(table.shape)
+    return np.asarray(counts, np.float64)
 
 
 def _sums(scores: Floats, batch: Batch) -> tuple[Floats, Floats]:

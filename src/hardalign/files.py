@@ -14,6 +14,11 @@ from typing import IO, Any
 
 from hardalign.errors import HardalignError
 
+try:
+    import fcntl
+except ImportError:  # Windows, which lets nobody remove a file that is open
+    fcntl = None  # type: ignore[assignment]
+
 FRAGMENT = ".part"
 """Ends the names of files that are still being written; a killed process leaves such a file."""
 JSON_LIMIT = 1 << 26
@@ -27,9 +32,10 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
     """Open a file for writing that appears under its name only once it is complete.
 
     It is written beside ``path`` and renamed over it at the end. If anything fails, a full disk or
-    an interrupt, what stood at ``path`` before still stands there and no fragment is left. A file
-    that is replaced keeps its mode, and a symbolic link goes on pointing to it. What is no regular
-    file, a device or a pipe, is written to as it is.
+    an interrupt, what stood at ``path`` before still stands there and no fragment is left; only a
+    process that is killed leaves one, which the next that writes the file removes. A file that is
+    replaced keeps its mode, and a symbolic link goes on pointing to it. What is no regular file, a
+    device or a pipe, is written to as it is.
 
     Raises:
         HardalignError: If the file cannot be written.
@@ -42,9 +48,9 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
             return
         target = Path(os.path.realpath(path))
         # The name is cut because it grows here, and may already be as long as names can be.
-        fragment = target.with_name(f".{target.name[:60]}.{secrets.token_hex(4)}{FRAGMENT}")
-        handle = os.open(fragment, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666)
-        try:
+        beginning = f".{target.name[:60]}."
+        remove_fragments(target.parent, beginning)
+        with _new_fragment(target.parent, beginning) as (fragment, handle):
             with os.fdopen(handle, "wb") as file:
                 yield file
                 file.flush()
@@ -52,18 +58,68 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
             if before is not None:
                 fragment.chmod(stat.S_IMODE(before.st_mode))
             fragment.replace(target)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                fragment.unlink()
-            raise
         _sync_folder(target.parent)
 
 
-def remove_fragments(folder: Path) -> None:
-    """Remove what killed processes left in a folder, which the caller must have locked."""
-    with explained(folder, "written"):
-        for fragment in folder.glob(f".*{FRAGMENT}"):
-            fragment.unlink(missing_ok=True)
+def remove_fragments(folder: Path, beginning: str = ".") -> None:
+    """Remove what killed processes left in a folder: fragments that nobody is writing any more.
+
+    Args:
+        folder: Where to look; what cannot be removed stays.
+        beginning: Of the fragments' names.
+    """
+    with contextlib.suppress(OSError):
+        for fragment in folder.iterdir():
+            if fragment.name.startswith(beginning) and fragment.name.endswith(FRAGMENT):
+                with contextlib.suppress(OSError):
+                    _remove_abandoned(fragment)
+
+
+def _remove_abandoned(fragment: Path) -> None:
+    """Remove a fragment unless its writer lives.
+
+    Raises:
+        OSError: If it lives, or that cannot be known.
+    """
+    if fcntl is None:
+        fragment.unlink()
+        return
+    handle = os.open(fragment, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fragment.unlink()
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def _new_fragment(folder: Path, beginning: str) -> Iterator[tuple[Path, int]]:
+    """Create a fragment and open it, locked until it has its place; if that fails, it is removed.
+
+    The lock is dropped by the death of whoever holds it.
+    """
+    keeper = None
+    fragment = folder / f"{beginning}{secrets.token_hex(4)}{FRAGMENT}"
+    try:
+        while keeper is None:
+            handle = os.open(fragment, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666)
+            if fcntl is None:
+                break
+            keeper = os.dup(handle)  # the lock must outlast the writing
+            with contextlib.suppress(OSError):  # a file system without locks
+                fcntl.flock(keeper, fcntl.LOCK_EX)
+            if os.fstat(keeper).st_nlink == 0:  # taken for abandoned before it was locked
+                os.close(handle)
+                os.close(keeper)
+                keeper = None
+        yield fragment, handle
+    except BaseException:
+        with contextlib.suppress(OSError):
+            fragment.unlink()
+        raise
+    finally:
+        if keeper is not None:
+            os.close(keeper)
 
 
 def write_bytes(path: Path, content: bytes) -> None:

@@ -26,13 +26,14 @@ from hardalign.decoding import (
     Search,
     align,
     answer,
+    estimate,
     sample_alignments,
     symbol_scores,
 )
 from hardalign.errors import HardalignError
 from hardalign.folder import Description, load_members
 from hardalign.prediction import NOTHING, Prediction
-from hardalign.runtime import Runtime, Tempered, build_members
+from hardalign.runtime import Runtime, build_members
 from hardalign.systems import SCORES, System, find_system
 
 ALIGNER_TABLE = "oracle.table"
@@ -194,6 +195,40 @@ class Predictor:
         """Returns log p(target | source), natural logarithm; −inf if it cannot be spelled."""
         return math.fsum(next(self.score([self._pair(source, target)])))
 
+    def estimate(
+        self, pairs: Iterable[Example], particles: int, *, seed: int = 0
+    ) -> Iterator[float]:
+        """Estimates log p(y | x) of pairs where it cannot be computed: by particles.
+
+        The mean weight of the particles is an unbiased estimate of p(y | x), so that its logarithm
+        is a little too low on average, and less so with more of them.
+
+        Args:
+            pairs: Examples of one target each, as ``training_pairs`` makes them.
+            particles: How many to follow for each pair.
+            seed: A pair at the same place gets the same estimate again.
+
+        Yields:
+            A natural logarithm for each pair; −inf if its target cannot be spelled.
+
+        Raises:
+            HardalignError: If the model's scores need no estimate, or it answers at a temperature,
+                which is none of the model's.
+        """
+        if self.system.score != "decoding rule":
+            raise HardalignError(
+                f"{self.description.model.system} needs no particles; only hard-feed and "
+                "hard-feed-reinforce do"
+            )
+        if self.description.temperature != 1:
+            raise HardalignError("particles estimate what was learned: load at temperature 1")
+        if particles < 1:
+            raise HardalignError(f"there must be at least 1 particle, not {particles}")
+        return (
+            estimate(self._runtime, pair, particles, (seed, place))
+            for place, pair in enumerate(self._encoded(pairs))
+        )
+
     def align(self, source: str, target: str) -> Alignment:
         """Returns which source symbol each symbol of a given target came from.
 
@@ -339,9 +374,8 @@ def load(model: str | Path, *, temperature: float | None = None) -> Predictor:
     members, description = load_members(folder)
     if temperature is not None:
         description = replace(description, temperature=temperature)
-    runtime = build_members([(own.model, tensors) for tensors, own in members])
-    if description.temperature != 1:
-        runtime = Tempered(runtime, description.temperature)
+    parts = [(own.model, tensors) for tensors, own in members]
+    runtime = build_members(parts, description.temperature)
     learned = (
         tensor.size
         for tensors, _ in members

@@ -11,7 +11,8 @@ from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import END
 from hardalign.decoding import Search, answer, log_likelihoods
 from hardalign.metrics import calibration_error
-from hardalign.runtime import Ensemble, Tempered
+from hardalign.runtime.ensemble import Ensemble
+from hardalign.runtime.tempered import Tempered
 from hardalign.training.calibration import fit_temperature
 
 

@@ -15,7 +15,9 @@ from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import BEGIN, END, RESERVED
 from hardalign.decoding import Search, answer
 from hardalign.errors import HardalignError
-from hardalign.runtime import Ensemble, Runtime, Targets, Tempered, Words
+from hardalign.runtime import Runtime, Targets, Words
+from hardalign.runtime.ensemble import Ensemble
+from hardalign.runtime.tempered import Tempered
 from hardalign.systems import SYSTEMS
 
 AnyRuntime = Runtime[Any, Any]

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 
 import pytest
 
@@ -46,15 +45,3 @@ def test_bash_completes(command: Command) -> None:
 
 def test_an_unknown_shell(command: Command) -> None:
     assert_complains(command("completion", "tcsh"), "tcsh", "bash", "zsh", "fish")
-
-
-def test_does_not_wait_for_torch() -> None:
-    code = (
-        "import sys; sys.argv = ['hardalign', 'completion', 'bash']\n"
-        "from hardalign.cli.main import main\n"
-        "try: main()\n"
-        "except SystemExit: pass\n"
-        "print('torch' in sys.modules)"
-    )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert result.stdout.splitlines()[-1] == "False"

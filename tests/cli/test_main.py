@@ -26,16 +26,27 @@ def test_each_command_shows_an_example(name: str, command: Command) -> None:
     assert f"hardalign {name}" in result.out.partition("$")[2]
 
 
-def test_help_does_not_wait_for_torch() -> None:
+@pytest.mark.parametrize(
+    ("arguments", "unwanted"),
+    [
+        (["train", "--help"], {"torch"}),
+        (["completion", "bash"], {"torch"}),
+        # typeguard, which tyro asks of unions and generics, imports asyncio and unittest.mock.
+        (["predict", "en-g2p"], {"torch", "typeguard", "asyncio", "rich", "hardalign.runtime.fed"}),
+    ],
+)
+def test_what_a_command_does_not_wait_for(arguments: list[str], unwanted: set[str]) -> None:
     code = (
-        "import sys; sys.argv = ['hardalign', 'train', '--help']\n"
+        f"import sys; sys.argv = {['hardalign', *arguments]}\n"
         "from hardalign.cli.main import main\n"
         "try: main()\n"
         "except SystemExit: pass\n"
-        "print('torch' in sys.modules)"
+        "print(*sys.modules)"
     )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert result.stdout.splitlines()[-1] == "False"
+    command = [sys.executable, "-c", code]
+    result = subprocess.run(command, capture_output=True, text=True, input="action\n")
+    assert "hardalign.cli.main" in result.stdout
+    assert not unwanted & set(result.stdout.splitlines()[-1].split())
 
 
 def test_version(command: Command) -> None:
@@ -57,6 +68,25 @@ def test_wrong_usage(command: Command, pairs: Path) -> None:
 def test_missing_model(command: Command, tmp_path: Path) -> None:
     for name in ("predict", "evaluate", "info"):
         assert_complains(command(name, tmp_path / "none"), tmp_path / "none", "no such model")
+
+
+LONG = "x" * 300
+"""No file system takes such a name."""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ("info", LONG),
+        ("predict", LONG),
+        ("serve", LONG),
+        ("export", "en-g2p", f"{LONG}/a.onnx"),
+        ("reproduce", "smoke", "--dry-run", "--out", LONG),
+        ("train", "--corpus", "g2p/NETtalk", "--data-dir", LONG, "--out", "new"),
+    ],
+)
+def test_what_cannot_be_looked_at_is_named(line: tuple[str, ...], command: Command) -> None:
+    assert_complains(command(*line), f"hardalign: {LONG}", "File name too long")
 
 
 def shell(line: str, model: Path) -> subprocess.CompletedProcess[str]:

@@ -48,6 +48,13 @@ def test_missing_glyphs_are_told(command: Command, model: Path, tmp_path: Path) 
     assert "U+80000" in result.err
 
 
+@pytest.mark.filterwarnings("always")
+def test_unknown_source_symbols_are_told_once(command: Command, model: Path) -> None:
+    result = command("plot", model, "aq")
+    assert result.code == 0
+    assert result.err.count("never seen") == 1
+
+
 def test_no_picture(
     command: Command, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,19 +10,22 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Command, assert_complains
-from experiments.conftest import eventually, result_of, write_epochs
+from conftest import eventually
+from experiments.conftest import Here, result_of, write_epochs
 from hardalign.bundled import MODEL
+from hardalign.experiments import local
 from hardalign.experiments.engine import prepare
 from hardalign.experiments.plan import load_plan
 from hardalign.files import write_json
 from hardalign.runs import LOG, RESULT, epochs_of, read_results
 
-PLAN = """
+HARD = """
 [[grid]]
 systems = ["hard"]
 corpora = ["toy:copy"]
 overrides = {{ words = 60, epochs = {epochs}, embedding = 8, encoder = 8, decoder = 8 }}
-
+"""
+SOFT = """
 [[grid]]
 systems = ["soft"]
 corpora = ["toy:copy"]
@@ -31,12 +34,19 @@ learning_rate = {rate} }}
 """
 
 
-def plan(tmp_path: Path, *, epochs: int = 1, rate: float = 0.01) -> Path:
+def plan(tmp_path: Path, text: str = HARD + SOFT, *, epochs: int = 1, rate: float = 0.01) -> Path:
     path = tmp_path / "plan.toml"
-    path.write_text(PLAN.format(epochs=epochs, rate=rate))
+    path.write_text(text.format(epochs=epochs, rate=rate))
     return path
 
 
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs without processes of their own; ``test_interrupted`` and tests/experiments have some."""
+    monkeypatch.setattr(local, "start_process", Here)
+
+
+@pytest.mark.usefixtures("here")
 def test_smoke(command: Command, tmp_path: Path) -> None:
     """The shipped plan, as users run it: all seven systems of the paper."""
     out = tmp_path / "out"
@@ -61,6 +71,7 @@ def test_smoke(command: Command, tmp_path: Path) -> None:
     assert {name: figures[name] for name in kept} == kept
 
 
+@pytest.mark.usefixtures("here")
 def test_a_failure_is_told_and_the_rest_goes_on(command: Command, tmp_path: Path) -> None:
     file, out = plan(tmp_path, rate=1e30), tmp_path / "out"
     good, bad = load_plan(str(file))
@@ -83,8 +94,9 @@ def test_a_failure_is_told_and_the_rest_goes_on(command: Command, tmp_path: Path
 
 def test_interrupted(tmp_path: Path) -> None:
     """Ctrl-C ends the runs, and the same command goes on."""
-    file, out = plan(tmp_path, epochs=30), tmp_path / "out"
-    slow = out / load_plan(str(file))[0].name
+    file, out = plan(tmp_path, HARD, epochs=30), tmp_path / "out"
+    (run,) = load_plan(str(file))
+    slow = out / run.name
     arguments = ["-c", "from hardalign.cli.main import main; main()", "reproduce", str(file)]
     arguments = [sys.executable, *arguments, "--out", str(out), "--workers", "1"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.conftest import PAIRS, Command, assert_complains
+from cli.conftest import PAIRS, Command, assert_complains, write_model
 
 
 def rows(text: str) -> list[list[str]]:
@@ -78,3 +78,18 @@ def test_blank_lines_and_empty_targets(command: Command, model: Path) -> None:
 @pytest.mark.parametrize("stdin", [b"", b"\n", b"ab\n", b"a\xff\tA\n"])
 def test_bad_input(stdin: bytes, command: Command, model: Path) -> None:
     assert_complains(command("score", model, stdin=stdin), "standard input")
+
+
+def test_particles_are_for_systems_that_need_them(
+    command: Command, model: Path, pairs: Path, tmp_path: Path
+) -> None:
+    fed_model = write_model(tmp_path / "fed", system="hard-feed")
+    assert_complains(command("score", model, pairs, "--particles", 5), "needs no particles")
+    both = command("score", fed_model, pairs, "--particles", 5, "--per-symbol")
+    assert_complains(both, "whole targets")
+    result = command("score", fed_model, pairs, "--particles", 5)
+    assert "estimates of log p(y | x) by 5 particles" in result.err
+    assert [row[:2] for row in rows(result.out)] == [
+        row[:2] for row in rows(command("score", fed_model, pairs).out)
+    ]
+    assert result.out == command("score", fed_model, pairs, "--particles", 5).out

@@ -2,23 +2,26 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import resource
 import signal
 import subprocess
 import sys
-import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 import hardalign
 from cli.conftest import PAIRS, Command, assert_complains
+from conftest import eventually
+from hardalign.config import SIZES
 from hardalign.folder import CHECKPOINT, CONFIG, METRICS, VOCABULARY, WEIGHTS, CorpusOrigin
 from hardalign.lock import LOCK
 from hardalign.systems import SYSTEMS
 
 FILES = {WEIGHTS, CONFIG, VOCABULARY, METRICS, CHECKPOINT}
+# At this rate a run goes on learning, so that it does not end before it is stopped.
+LONG = ("train", "--corpus", "toy:copy", "--words", 300, "--learning-rate", 1e-4)
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
@@ -178,24 +181,29 @@ def test_unseen_development_targets_are_counted(
     assert "1 development target" in result.err
 
 
-def start(arguments: list[str], log: Path) -> subprocess.Popen[bytes]:
-    code = "from hardalign.cli.main import main; main()"
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+def start(arguments: Sequence[object], log: Path) -> subprocess.Popen[bytes]:
+    """Starts the command in a process of its own, with the sizes that it has in this one."""
+    code = (
+        "from hardalign.config import SIZES, ModelConfig\n"
+        f"SIZES['small'] = {SIZES['small']!r}\n"
+        "from hardalign.cli.main import main; main()"
+    )
     with log.open("wb") as file:
-        return subprocess.Popen(
-            [sys.executable, "-c", code, *arguments], stderr=file, env=environment
-        )
+        return subprocess.Popen([sys.executable, "-c", code, *map(str, arguments)], stderr=file)
+
+
+def wait_for_checkpoint(folder: Path, process: subprocess.Popen[bytes]) -> None:
+    """Waits until a run has saved an epoch; it is not over then."""
+    eventually(lambda: (folder / CHECKPOINT).exists() or process.poll() is not None)
+    assert process.poll() is None
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_killed_and_resumed(how: signal.Signals, tmp_path: Path) -> None:
+def test_killed_and_resumed(how: signal.Signals, command: Command, tmp_path: Path) -> None:
     """A run stopped in the middle of an epoch ends like one that was left alone."""
-    options = ["train", "--corpus", "toy:copy", "--words", "60", "--out"]
     killed, calm = tmp_path / "killed", tmp_path / "calm"
-    process = start([*options, str(killed), "--epochs", "1000"], tmp_path / "log")
-    deadline = time.monotonic() + 120
-    while not (killed / CHECKPOINT).exists() and time.monotonic() < deadline:
-        time.sleep(0.02)
+    process = start([*LONG, "--out", killed, "--epochs", 100_000], tmp_path / "log")
+    wait_for_checkpoint(killed, process)
     process.send_signal(how)
     assert process.wait(60) != 0
     assert b"Traceback" not in (tmp_path / "log").read_bytes()
@@ -203,9 +211,8 @@ def test_killed_and_resumed(how: signal.Signals, tmp_path: Path) -> None:
     assert not left or how == signal.SIGKILL
     done = len((killed / METRICS).read_text().splitlines())
     for folder in (killed, calm):
-        more = [str(folder), "--resume", "--epochs", str(done + 2)]
-        resumed = start([*options, *more], tmp_path / "log")
-        assert resumed.wait(120) == 0, (tmp_path / "log").read_text()
+        result = command(*LONG, "--out", folder, "--resume", "--epochs", done + 2)
+        assert result.code == 0, result.err
         assert {path.name for path in folder.glob(".*")} == {LOCK}
     for name in (WEIGHTS, VOCABULARY, CONFIG):
         assert (killed / name).read_bytes() == (calm / name).read_bytes()
@@ -232,14 +239,12 @@ def test_disk_full_leaves_the_old_checkpoint(command: Command, pairs: Path, tmp_
     assert {path.name for path in folder.glob(".*")} == {LOCK}
 
 
-def test_two_runs_in_one_folder(command: Command, pairs: Path, tmp_path: Path) -> None:
+def test_two_runs_in_one_folder(command: Command, tmp_path: Path) -> None:
     """The second is told who the first is, and changes nothing."""
-    options = ["train", str(pairs), "--dev", str(pairs), "--out", str(tmp_path / "m")]
-    first = start([*options, "--epochs", "100000"], tmp_path / "log")
+    options = (*LONG, "--out", tmp_path / "m")
+    first = start([*options, "--epochs", 100_000], tmp_path / "log")
     try:
-        deadline = time.monotonic() + 120
-        while not (tmp_path / "m" / CHECKPOINT).exists() and time.monotonic() < deadline:
-            time.sleep(0.02)
+        wait_for_checkpoint(tmp_path / "m", first)
         result = command(*options, "--overwrite", "--seed", 1)
         assert_complains(result, f"process {first.pid} on", "train", "is at work in this folder")
         assert first.poll() is None

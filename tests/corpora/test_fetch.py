@@ -47,7 +47,7 @@ def server(cache: Path, naps: list[float]) -> Iterator[FileServer]:
         yield running
 
 
-def fetch(server: FileServer, timeout: float = 5.0) -> Path:
+def fetch(server: FileServer, timeout: float = 60.0) -> Path:
     return fetch_file(CORPUS, FILE, base=server.address, timeout=timeout)
 
 

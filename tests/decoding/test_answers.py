@@ -24,6 +24,7 @@ from hardalign.decoding import (
     answer,
     answers,
     batch,
+    beam,
     covered,
     log_likelihoods,
     predictions,
@@ -43,9 +44,9 @@ SEARCHES = [Search(), Search(beam=3), Search(nbest=3), Search(samples=3, seed=4)
 @pytest.fixture
 def words(monkeypatch: pytest.MonkeyPatch) -> list[Encoded]:
     """Words of mixed lengths, and batches and lattices too small to hold them all."""
-    monkeypatch.setattr(answers, "BATCH_SYMBOLS", 60)
-    monkeypatch.setattr(batch, "LATTICE_CELLS", 100)
-    pairs = random_pairs(15, longest=5)
+    monkeypatch.setattr(answers, "BATCH_SYMBOLS", 40)
+    monkeypatch.setattr(batch, "LATTICE_CELLS", 80)
+    pairs = random_pairs(8, longest=4)
     random.Random(0).shuffle(pairs)
     return pairs
 
@@ -95,6 +96,11 @@ def test_threads_change_nothing(system: str, search: Search, words: list[Encoded
         for threads in (1, 4)
     )
     assert one == four
+
+
+@systems
+def test_threads_change_no_scores_or_alignments(system: str, words: list[Encoded]) -> None:
+    runtime = talkative(system, dtype=np.float32)
     assert list(symbol_scores(runtime, words, threads=4)) == list(symbol_scores(runtime, words))
     for here, there in zip(align(runtime, words), align(runtime, words, threads=4), strict=True):
         assert (here.weights == there.weights).all()
@@ -119,6 +125,7 @@ def test_scores_are_the_log_likelihoods_and_in_order(
     runtime = talkative(system, dtype=np.float32, scale=4.0)
     inexact = 0
     for search in SEARCHES:
+        pairs, log_probs = [], []
         lists = answer(runtime, words, search)
         quick = answer(runtime, words, search, exact=False)
         for word, own, rough in zip(words, lists, quick, strict=True):
@@ -126,11 +133,11 @@ def test_scores_are_the_log_likelihoods_and_in_order(
             if not search.samples:
                 assert scores == sorted(scores, reverse=True)
             ended = [one for one in hypotheses(own) if one.finished]
-            pairs = [replace(word, target=[*one.symbols, END]) for one in ended]
-            if system != "monotonic":
-                expected = log_likelihoods(runtime, pairs)
-                assert [one.log_prob for one in ended] == pytest.approx(expected, abs=1e-5)
+            pairs += [replace(word, target=[*one.symbols, END]) for one in ended]
+            log_probs += [one.log_prob for one in ended]
             inexact += scores != pytest.approx([h.log_prob for h in hypotheses(rough)], abs=1e-5)
+        if system != "monotonic":
+            assert log_probs == pytest.approx(log_likelihoods(runtime, pairs), abs=1e-5)
     assert (inexact > 0) == (SYSTEMS[system].head == "hard")
 
 
@@ -194,14 +201,14 @@ def test_the_shortest_list_that_covers_the_mass(system: str, mass: float) -> Non
 
 def test_beams_are_widened_only_where_they_must(monkeypatch: pytest.MonkeyPatch) -> None:
     widths: list[tuple[int, int]] = []
-    search = batch.beam_search
+    search = beam.beam_search
 
     def spy(*arguments: Any, **options: Any) -> Any:
         *_, which, width = arguments
         widths.append((width, len(which)))
         return search(*arguments, **options)
 
-    monkeypatch.setattr(batch, "beam_search", spy)
+    monkeypatch.setattr(beam, "beam_search", spy)
     monkeypatch.setattr(batch, "MASS_BEAM_LIMIT", 32)
     words = random_pairs(12, longest=3, seed=1)
     lists = list(answer(tiny_runtime(scale=3.0, end=3.0), words, Search(mass=0.9)))
@@ -287,11 +294,11 @@ def test_batches_are_bounded(words: list[Encoded]) -> None:
         spy = Spy(tiny_runtime())
         log_likelihoods(spy, random_pairs(30, longest=longest))  # type: ignore[arg-type]
         assert len(spy.sizes) > 5
-        assert all(rows * columns <= 60 or rows == 1 for rows, columns in spy.sizes)
+        assert all(rows * columns <= 40 or rows == 1 for rows, columns in spy.sizes)
     spy = Spy(tiny_runtime())
     list(answer(spy, words, Search(beam=5)))  # type: ignore[arg-type]
     # A beam counts each symbol as often as it is wide.
-    assert all(5 * rows * columns <= 60 or rows == 1 for rows, columns in spy.sizes)
+    assert all(5 * rows * columns <= 40 or rows == 1 for rows, columns in spy.sizes)
 
 
 def test_large_alphabets_make_small_batches(monkeypatch: pytest.MonkeyPatch) -> None:

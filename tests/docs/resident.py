@@ -1,7 +1,8 @@
 """``hardalign`` without its start-up: each call is a fork of a process that has imported torch.
 
 The pages have so many commands that importing torch anew for each would take minutes. What runs is
-the real ``main``, with the caller's arguments, folder, environment and three standard streams.
+the real ``main``, with the caller's arguments, folder, environment and three standard streams; but
+what is trained is tiny.
 """
 
 from __future__ import annotations
@@ -12,8 +13,13 @@ import signal
 import socket
 import sys
 import traceback
+from dataclasses import replace
 from pathlib import Path
 
+from hardalign.config import SIZES, ModelConfig
+
+TINY: ModelConfig = replace(SIZES["small"], embedding=8, encoder=8, decoder=8)
+"""What the pages' commands train in place of a small model."""
 CLIENT = """\
 #!{python} -IS
 import json, os, socket, sys
@@ -35,9 +41,13 @@ def write_client(path: Path, address: Path) -> None:
 
 def main(address: str) -> None:
     """Answer calls until somebody ends this process; says on standard output when it is ready."""
-    import hardalign.training.api  # noqa: F401 - so that the forks need not
+    # So that the forks need not: the first optimizer imports torch._dynamo, as slow as torch.
+    import torch._dynamo  # noqa: F401
+
+    import hardalign.training.api  # noqa: F401
     from hardalign.plot import figure  # noqa: F401
 
+    SIZES["small"] = TINY
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the forks
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(address)

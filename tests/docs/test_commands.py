@@ -18,6 +18,7 @@ import pytest
 
 from docs import resident
 from docs.pages import PAGES, ROOT, Command, Snippet, blocks, name_of
+from hardalign.config import SIZES
 
 NOT_RUN = {
     "hardalign corpora fetch conll2017/danish": "downloads",
@@ -117,6 +118,7 @@ def test_what_the_page_says_works(
     page: Path, shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(SIZES, "small", resident.TINY)  # for what the page has of Python
     for line in PREPARED.get(name_of(page), ()):
         result = shell(quick(line))
         assert result.returncode == 0, result.stderr

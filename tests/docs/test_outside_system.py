@@ -86,12 +86,7 @@ def test_it_is_a_system_like_any_other(installed: dict[str, str], tmp_path: Path
     source, _, score = line.rstrip("\n").split("\t")
     assert source == "abc"
     assert float(score) < 0
-
-
-def test_without_it_a_model_names_what_is_missing(installed: dict[str, str], tmp_path: Path):
-    out = str(tmp_path / "model")
-    corpus = ["--corpus", "toy:copy", "--words", "60", "--epochs", "0"]
-    run(installed, "-m", "hardalign", "train", *corpus, "--system", "hard-slope", "--out", out)
+    # Where it is not installed, the model names what is missing.
     command = [sys.executable, "-m", "hardalign", "info", out]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 2

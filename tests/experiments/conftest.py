@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
 from hardalign.experiments.engine import Outcome, State
+from hardalign.experiments.local import Circumstances
+from hardalign.experiments.worker import work
 from hardalign.files import make_folder, write_bytes, write_json
 from hardalign.folder import METRICS
-from hardalign.runs import MODEL, RESULT, Result, Run, write_failure
+from hardalign.runs import LOG, MODEL, RESULT, Result, Run, write_failure
 
 TINY = {"words": 60, "epochs": 2, "embedding": 8, "encoder": 8, "decoder": 8}
 
@@ -32,12 +34,20 @@ class Memory:
             self.seen.append(dict(states))
 
 
-def eventually(happened: Callable[[], bool], within: float = 120.0) -> None:
-    """Wait for something that another process does."""
-    deadline = time.monotonic() + within
-    while not happened():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.02)
+class Here:
+    """In place of ``start_process``: the run is done in this process, which has imported torch."""
+
+    def __init__(self, folder: Path, circumstances: Circumstances) -> None:
+        with (folder / LOG).open("a") as log, redirect_stdout(log):
+            self.returncode = work(
+                folder, circumstances.command, circumstances.device, circumstances.data_dir
+            )
+
+    def poll(self) -> int:
+        return self.returncode
+
+    def communicate(self) -> None:
+        """There is no pipe to close."""
 
 
 class Scripted:

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.conftest import Memory, eventually, tiny_run
+from conftest import eventually
+from experiments.conftest import Memory, tiny_run
 from hardalign.errors import HardalignError
 from hardalign.experiments.engine import prepare, run_all
 from hardalign.experiments.local import (

@@ -11,13 +11,10 @@ import onnxruntime
 from numpy.typing import NDArray
 
 from conftest import TINY
-from hardalign.config import ModelConfig, TrainingConfig
 from hardalign.data.encoding import Encoded
-from hardalign.data.formats import FORMATS
-from hardalign.data.vocabulary import BEGIN, END, Vocabulary
+from hardalign.data.vocabulary import BEGIN, END
 from hardalign.export import export_onnx, step_file
-from hardalign.folder import Description, Origin
-from tiny import tiny_model
+from models import tiny_description, tiny_tensors
 
 Array = NDArray[Any]
 Arrays = dict[str, Array]
@@ -67,39 +64,5 @@ def following(state: Arrays, result: Arrays) -> Arrays:
     return state | changed
 
 
-def describe(
-    system: str, vocabulary: Vocabulary = TINY, encoder_layers: int = 1, decoder_layers: int = 1
-) -> Description:
-    """Describes the model whose weights are ``random_tensors``."""
-    config = ModelConfig(
-        system,
-        embedding=3,
-        encoder=4,
-        encoder_layers=encoder_layers,
-        decoder=5,
-        decoder_layers=decoder_layers,
-    )
-    return Description(config, TrainingConfig(), FORMATS["sigmorphon"], vocabulary, Origin())
-
-
-def random_tensors(description: Description, seed: int = 0, scale: float = 3.0) -> Arrays:
-    """Returns the weights of a random tiny model, in double precision."""
-    config = description.model
-    model = tiny_model(
-        config.system,
-        description.vocabulary,
-        seed=seed,
-        scale=scale,
-        encoder_layers=config.encoder_layers,
-        decoder_layers=config.decoder_layers,
-    )
-    tensors = {name: tensor.numpy() for name, tensor in model.state_dict().items()}
-    for name in ("bias", "jump.bias"):  # a position prior is 0 at first
-        if (bias := tensors.get(f"head.attention.{name}")) is not None:
-            bias[:] = np.random.default_rng(seed).normal(size=len(bias))
-    return tensors
-
-
 def export_random(system: str, path: Path, seed: int = 0) -> None:
-    description = describe(system)
-    export_onnx(random_tensors(description, seed), description, path)
+    export_onnx(tiny_tensors(system, seed=seed, scale=2.0), tiny_description(system), path)

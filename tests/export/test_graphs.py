@@ -11,14 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import TINY, random_pair, random_pairs
-from export.conftest import (
-    EXPORTABLE,
-    Pair,
-    describe,
-    following,
-    random_tensors,
-    run,
-)
+from export.conftest import EXPORTABLE, Pair, following, run
 from export.reference import Reference
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import BEGIN, END, UNKNOWN
@@ -27,21 +20,21 @@ from hardalign.export import export_onnx
 from hardalign.export.graphs import encoder_graph, step_graph
 from hardalign.export.layers import Network
 from hardalign.export.pair import IR_VERSION, OPSET
+from models import tiny_config, tiny_description, tiny_tensors
 
-LAYERS = [(1, 1), (2, 2)]
-"""Of encoder and decoder."""
 every_shape = pytest.mark.parametrize(
-    "shape", [(system, *layers) for system in EXPORTABLE for layers in LAYERS]
+    "shape", [(system, layers) for system in EXPORTABLE for layers in (1, 2)], ids=str
 )
-Shape = tuple[str, int, int]
+Shape = tuple[str, int]
+"""A system, and the layers of its encoder and decoder."""
 
 
 @cache
 def models(shape: Shape) -> tuple[Reference, Pair]:
     """A model in both forms."""
-    system, encoder_layers, decoder_layers = shape
-    description = describe(system, TINY, encoder_layers, decoder_layers)
-    tensors = random_tensors(description, scale=2.0)
+    system, layers = shape
+    description = tiny_description(system, layers=layers)
+    tensors = tiny_tensors(system, layers=layers, scale=2.0)
     with TemporaryDirectory() as folder:
         path = Path(folder) / "m.onnx"
         export_onnx(tensors, description, path)
@@ -51,7 +44,7 @@ def models(shape: Shape) -> tuple[Reference, Pair]:
 @every_shape
 @given(
     count=st.integers(1, 4),
-    longest=st.integers(1, 15),
+    longest=st.integers(1, 9),
     seed=st.integers(0, 1000),
     padding=st.integers(0, 3),
     symbols=st.lists(st.integers(END, len(TINY.target) - 1), max_size=6),
@@ -77,7 +70,7 @@ def test_steps_equal_the_reference(
 @every_shape
 def test_greedy_predictions_equal_the_reference(shape: Shape) -> None:
     reference, pair = models(shape)
-    words = random_pairs(40, 9, seed=1)
+    words = random_pairs(20, 7, seed=1)
     predictions = reference.greedy(words)
     for word, expected in zip(words, predictions, strict=True):
         symbols, log_prob = pair.greedy(word, LENGTH_LIMIT * len(word.source))
@@ -106,7 +99,7 @@ def test_a_word_does_not_depend_on_its_batch(shape: Shape, longest: int, seed: i
 
 
 def test_places_are_counted_from_the_first_letter_also_after_unknown_tags() -> None:
-    reference, pair = models(("hard-prior", 1, 1))
+    reference, pair = models(("hard-prior", 1))
     word = random_pair(4, 0, seed=3)
     source = [BEGIN, UNKNOWN, UNKNOWN, *word.source[1:]]
     as_tags, as_letters = Encoded(source, 2, [END]), Encoded(source, 0, [END])
@@ -121,7 +114,7 @@ def test_places_are_counted_from_the_first_letter_also_after_unknown_tags() -> N
 
 @pytest.mark.parametrize("system", ["hard-hmm", "hard-monotonic"])
 def test_a_long_chain_stays_finite(system: str) -> None:
-    reference, pair = models((system, 1, 1))
+    reference, pair = models((system, 1))
     words = [random_pair(120, 0, seed=4), random_pair(2, 0, seed=5)]
     symbols = [END + 1 + k % 3 for k in range(80)]
     state = pair.read(words)
@@ -135,9 +128,8 @@ def test_a_long_chain_stays_finite(system: str) -> None:
 
 @every_shape
 def test_the_graphs_are_valid_and_their_sizes_free(shape: Shape) -> None:
-    system, encoder_layers, decoder_layers = shape
-    description = describe(system, TINY, encoder_layers, decoder_layers)
-    network = Network(description.model, random_tensors(description))
+    system, layers = shape
+    network = Network(tiny_config(system, layers), tiny_tensors(system, layers=layers))
     encoder, step = encoder_graph(network), step_graph(network)
     for graph in (encoder, step):
         opsets = [onnx.helper.make_opsetid("", OPSET)]
@@ -151,8 +143,7 @@ def test_the_graphs_are_valid_and_their_sizes_free(shape: Shape) -> None:
 
 @pytest.mark.parametrize("system", EXPORTABLE)
 def test_all_systems_are_used_in_the_same_way(system: str) -> None:
-    description = describe(system)
-    network = Network(description.model, random_tensors(description))
+    network = Network(tiny_config(system), tiny_tensors(system))
     encoder, step = encoder_graph(network), step_graph(network)
     assert [value.name for value in encoder.input] == ["source", "lengths", "tags"]
     state = {value.name: value for value in encoder.output}

@@ -7,11 +7,12 @@ import onnx
 import pytest
 
 from conftest import TINY
-from export.conftest import EXAMPLE, EXPORTABLE, describe, export_random
+from export.conftest import EXAMPLE, EXPORTABLE, export_random
 from hardalign.data.example import Example
 from hardalign.errors import HardalignError
 from hardalign.export import METADATA, step_file
 from hardalign.systems import SYSTEMS
+from models import tiny_description
 
 
 def about(path: Path) -> dict[str, object]:
@@ -37,7 +38,7 @@ def test_the_files_say_how_symbols_are_numbered(tmp_path: Path) -> None:
     assert source == TINY.encode_source(Example(("c",), tags=("V",)))
     numbers = TINY.target.encode("xyz")
     assert [content["target"][number] for number in numbers] == list("xyz")  # type: ignore[index]
-    assert content["format"] == describe("hard").format.to_dict()
+    assert content["format"] == tiny_description("hard").format.to_dict()
 
 
 def test_equal_models_are_equal_files_and_others_can_be_told_apart(tmp_path: Path) -> None:

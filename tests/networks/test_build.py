@@ -114,7 +114,7 @@ def training_gradient(model: Transducer, pairs: Sequence[Encoded]) -> list[Tenso
 
 def from_mates(model: Transducer) -> float:
     """How far a batch's training gradient is from the sum of its words' own, relatively."""
-    pairs = random_pairs(24, longest=12, seed=4)
+    pairs = random_pairs(12, longest=10, seed=4)
     words = zip(*(training_gradient(model, [pair]) for pair in pairs), strict=True)
     blocks = zip(training_gradient(model, pairs), words, strict=True)
     return max(
@@ -152,10 +152,8 @@ def test_a_gradient_that_depends_on_mates_would_be_found_out(
 def test_losses_and_gradients_are_finite(system: str, training: bool, scale: float):
     torch.manual_seed(0)  # dropout
     model = tiny_model(system, scale=scale, dtype=torch.float32).train(training)
-    longest = (
-        98 if "chain" in SYSTEMS[system].attention else 298
-    )  # a chain takes |x|²·|y| exponentials
-    batch = collate([random_pair(longest, longest + 1), random_pair(2, 1), random_pair(0, 0)])
+    # Even where all symbols are equally probable, such a word is less so than float32 can say.
+    batch = collate([random_pair(98, 99), random_pair(2, 1), random_pair(0, 0)])
     loss = model.loss(batch)
     loss.sum().backward()
     assert loss.isfinite().all()

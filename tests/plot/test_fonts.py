@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 import pytest
+from matplotlib.font_manager import FontEntry, fontManager
 
 from hardalign.plot import fonts
 
@@ -13,6 +17,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> dict[str, frozenset[str]]:
         "Noto Sans Devanagari": frozenset("aकि◌"),
         "Other": frozenset("한ab"),
     }
+    monkeypatch.setattr(fonts, "_add_new_fonts", lambda: None)
     monkeypatch.setattr(fonts, "_families", lambda: list(families))
     monkeypatch.setattr(fonts, "_covered", families.__getitem__)
     return families
@@ -55,3 +60,38 @@ def test_what_matplotlib_brings(text: str) -> None:
 
 def test_the_font_of_last_resort_is_no_font() -> None:
     assert fonts.missing(["\U00080000"]) == ["\U00080000"]
+
+
+@pytest.fixture
+def dejavu(monkeypatch: pytest.MonkeyPatch) -> Iterator[FontEntry]:
+    """A font that matplotlib does not know, because its list is empty."""
+    caches = (fonts._add_new_fonts, fonts._families, fonts._faces, fonts._covered)
+    entry = fonts._faces()[fonts.DEFAULT]
+    monkeypatch.setattr(fontManager, "ttflist", [])
+    for cache in caches:
+        cache.cache_clear()
+    yield entry
+    for cache in caches:
+        cache.cache_clear()
+
+
+def test_fonts_installed_after_the_list_was_made(
+    dejavu: FontEntry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = []
+
+    def look() -> list[str]:
+        looks.append(True)
+        return [dejavu.fname, __file__]
+
+    monkeypatch.setattr(fonts, "findSystemFonts", look)
+    assert fonts.missing(["a"]) == ["a"]
+    assert fonts.font_for("abc").get_family() == [fonts.DEFAULT]
+    assert fonts.missing(["a\U00080000"]) == ["\U00080000"]
+    fonts.font_for("\U00080000")
+    assert len(looks) == 1
+
+
+def test_fonts_that_are_gone(dejavu: FontEntry) -> None:
+    fontManager.ttflist += [dejavu, replace(dejavu, name="Noto Sans", fname="/none.ttf")]
+    assert fonts.missing(["a\U00080000"]) == ["\U00080000"]

@@ -118,18 +118,23 @@ def kill_predict(kills: int, draw: random.Random, folder: Path) -> Counter[str]:
     counts: Counter[str] = Counter()
     while counts["kills"] < kills:
         output.write_bytes(old)
+        before = _fragments(output.parent)
         end = run(command, log, draw.choice(SIGNALS), draw.uniform(0, calm.seconds))
         _check_end(end, "predict --output")
         content = output.read_bytes()
         check(content == new or (content == old and end.killed), f"{output} is half written")
         counts["kills"] += end.killed
         counts["runs"] += not end.killed
-        fragments = list(output.parent.glob(f".*{FRAGMENT}"))
+        fragments = _fragments(output.parent) - before
         check(not fragments or end.status == -SIGNALS[0], f"{fragments} after {end.status}")
         counts["fragments"] += len(fragments)
-        for fragment in fragments:
-            fragment.unlink()
+    check(run(command, log).status == 0, "predict --output fails after kills")
+    check(not _fragments(output.parent), "fragments stay")
     return counts
+
+
+def _fragments(folder: Path) -> set[Path]:
+    return set(folder.glob(f".*{FRAGMENT}"))
 
 
 def kill_reproduce(kills: int, draw: random.Random, folder: Path) -> Counter[str]:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import runpy
+import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -76,3 +80,19 @@ def test_every_pin_has_its_hashes() -> None:
 )
 def test_files_of_a_version(file: str, belongs: bool) -> None:
     assert is_of(file, "Some.thing", "1.0") == belongs
+
+
+def test_a_package_index_gets_no_broken_links(monkeypatch: pytest.MonkeyPatch) -> None:
+    interface = types.ModuleType("hatchling.metadata.plugin.interface")
+    interface.MetadataHookInterface = object  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, interface.__name__, interface)
+    hook = runpy.run_path(str(ROOT / "hatch_build.py"))["CustomMetadataHook"]()
+    hook.root = str(ROOT)
+    metadata: dict[str, dict[str, str]] = {}
+    hook.update(metadata)
+    text = metadata["readme"]["text"]
+    addresses = re.findall(r"\]\(([^)]*)\)", text)
+    assert addresses
+    assert all(address.startswith("https://") for address in addresses)
+    assert "More: results · speed" in text
+    assert "docs/serve/light.png" not in text

@@ -35,7 +35,7 @@ def test_a_large_alphabet(system: str) -> None:
     symbols = [chr(0x4E00 + k) for k in range(4000)]
     vocabulary = tiny_vocabulary(tags=(), target=symbols)
     runtime = tiny_runtime(system, vocabulary, dtype=np.float32)
-    began = time.perf_counter()
+    began = time.process_time()
     pairs = [random_pair(5, 4, seed=k, vocabulary=vocabulary) for k in range(3)]
     memory = runtime.read(Words.of(pairs))
     lattice = runtime.follow(memory, Targets.of(range(3), [pair.target for pair in pairs]))
@@ -43,4 +43,4 @@ def test_a_large_alphabet(system: str) -> None:
     step = runtime.step(runtime.start(memory), np.arange(3), np.full(3, BEGIN))
     assert step.log_probs.shape == (3, 4001 + (runtime.silent >= 0))
     np.testing.assert_allclose(np.exp(step.log_probs.astype(np.float64)).sum(1), 1, atol=1e-4)
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5

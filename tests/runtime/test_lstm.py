@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import reference
 from conftest import random_pairs
 from hardalign.runtime.encoder import Encoder, letters_only, source_columns
-from hardalign.runtime.lstm import LSTM, distinct, read_strings
+from hardalign.runtime.lstm import LSTM, distinct, read_both_ways
 from hardalign.runtime.words import Words
 from models import tiny_tensors
 from runtime.plain import Array
@@ -32,11 +32,15 @@ def plain_states(name: str, symbols: list[int]) -> Array:
 
 @given(st.lists(st.lists(st.integers(0, 5), min_size=4, max_size=4), min_size=1, max_size=8))
 def test_strings_read_together_are_read_as_if_one_by_one(strings: list[list[int]]) -> None:
-    lstm = LSTM(TENSORS, NAME)
-    states, row = read_strings(lstm, lstm.project(EMBEDDING), np.array(strings))
-    assert len(states) == len({tuple(s[: k + 1]) for s in strings for k in range(4)})
-    for symbols, own in zip(strings, states[row], strict=True):
-        assert_close(own, plain_states(NAME, symbols))
+    names = ("encoder.forwards.0", "encoder.backwards.0")
+    lstms = [LSTM(TENSORS, name) for name in names]
+    table = np.concatenate([lstm.project(EMBEDDING) for lstm in lstms])
+    mirrored = [string[::-1] for string in strings]
+    ways = read_both_ways(*lstms, table, np.array(strings), np.array(mirrored))
+    for name, read, (states, row) in zip(names, (strings, mirrored), ways, strict=True):
+        assert len(states) == len({tuple(s[: k + 1]) for s in read for k in range(4)})
+        for symbols, own in zip(read, states[row], strict=True):
+            assert_close(own, plain_states(name, symbols))
 
 
 @given(
@@ -61,7 +65,8 @@ def test_an_input_can_be_projected_in_parts() -> None:
 def test_gates_that_are_shut_or_wide_open_do_no_harm() -> None:
     lstm = LSTM({name: np.float32(1e4) * tensor for name, tensor in TENSORS.items()}, NAME)
     with np.errstate(over="ignore"):
-        h, c = lstm.step(lstm.project(EMBEDDING), lstm.zeros(len(EMBEDDING)), lstm.zeros(1))
+        zeros = lstm.zeros(len(EMBEDDING))
+        h, c = lstm.step(lstm.project(EMBEDDING), zeros, zeros)
     assert np.isfinite(h).all()
     assert np.isfinite(c).all()
     assert (np.abs(h) <= 1).all()

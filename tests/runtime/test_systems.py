@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 import torch
 
+import reference
 from conftest import TINY, random_pair, random_pairs, tiny_vocabulary
 from decoding.exhaustive import distribution
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import BEGIN, END, UNKNOWN, Vocabulary
+from hardalign.decoding import estimate
 from hardalign.errors import HardalignError
 from hardalign.networks.batch import collate
 from hardalign.networks.build import build_model
@@ -276,3 +278,21 @@ def test_tags_have_no_order_for_a_pointer_and_unknown_ones_no_slot() -> None:
 def test_no_such_system() -> None:
     with pytest.raises(HardalignError, match="no system is called 'hrad'"):
         build_runtime(tiny_config("hrad"), {})
+
+
+def test_particles_estimate_what_brute_force_adds_up() -> None:
+    runtime, pair, count = tiny_runtime("hard-feed"), random_pair(2, 2, seed=0), 20_000
+    p = {name: torch.from_numpy(tensor) for name, tensor in tiny_tensors("hard-feed").items()}
+    exact = reference.fed_likelihood(p, pair.source, pair.target).log().item()
+    one = [estimate(runtime, pair, 1, (0, k)) for k in range(400)]
+    assert np.std(one) > 1e-3  # or it would prove little
+    assert np.mean(one) < exact
+    assert estimate(runtime, pair, count, (0,)) == pytest.approx(exact, abs=0.005)
+    assert estimate(runtime, pair, 300, (1,)) == estimate(runtime, pair, 300, (1,))
+
+
+def test_an_exact_model_needs_no_particles() -> None:
+    runtime, pair = tiny_runtime("hard"), random_pair(3, 2)
+    assert estimate(runtime, pair, 300, (0,)) == pytest.approx(
+        follow(runtime, [pair]).log_probs().sum(), abs=1e-12
+    )

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from hardalign.files import explained
+
 BUNDLED = {"en-g2p": "English words into ARPAbet phonemes with stress, trained on CMUDict"}
 """The names of bundled models, each with its description."""
 
@@ -15,10 +17,15 @@ RUN, MODEL = "run.json", "model"
 
 
 def model_folder(model: str | Path) -> Path:
-    """Returns the folder of a model: of a run, the one named, or a bundled one of that name."""
+    """Returns the folder of a model: of a run, the one named, or a bundled one of that name.
+
+    Raises:
+        HardalignError: If it lies in a folder that may not be searched, or cannot be a name.
+    """
     folder = Path(model)
-    if (folder / RUN).is_file():
-        return folder / MODEL
-    if str(model) in BUNDLED and not folder.is_dir():
-        return Path(__file__).parent / folder
-    return folder
+    with explained(folder, "read"):
+        if (folder / RUN).is_file():
+            return folder / MODEL
+        if str(model) in BUNDLED and not folder.is_dir():
+            return Path(__file__).parent / folder
+        return folder

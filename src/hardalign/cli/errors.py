@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import tyro
 
 from hardalign.cli.console import note, note_score_kind, note_skipped
-from hardalign.cli.options import FileOptions, Model, Number, threads_or_cores
+from hardalign.cli.options import FileOptions, Model, Number, OutputFile, threads_or_cores
 from hardalign.errors import HardalignError
 from hardalign.files import write_bytes
 from hardalign.version import __version__
@@ -18,7 +17,7 @@ def errors(
     model: Model,
     file: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")],
     *,
-    output: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None,
+    output: OutputFile = None,
     tsv: bool = False,
     threads: Number = None,
     files: FileOptions = FileOptions(),  # noqa: B008 - frozen

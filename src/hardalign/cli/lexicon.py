@@ -5,20 +5,17 @@ from __future__ import annotations
 import io
 import sys
 from contextlib import nullcontext
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
 from hardalign.cli.console import console, note, note_score_kind
-from hardalign.cli.options import Model, Number, threads_or_cores
+from hardalign.cli.options import Count, Files, Model, Number, OutputFile, Share, threads_or_cores
 from hardalign.errors import HardalignError
 from hardalign.files import whole_file
 
 if TYPE_CHECKING:
     from hardalign.jobs.dictionary import Dictionary
-
-Share = Annotated[float | None, tyro.conf.arg(metavar="P", help_behavior_hint="")]
 
 
 def lexicon(
@@ -26,16 +23,12 @@ def lexicon(
     words: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="WORDS")],
     *,
     style: Annotated[str, tyro.conf.arg(metavar="{mfa,kaldi,cmudict,tsv}")],
-    known: Annotated[
-        tuple[str, ...],
-        tyro.conf.UseAppendAction,
-        tyro.conf.arg(metavar="FILE", help_behavior_hint=""),
-    ] = (),
+    known: Files = (),
     mass: Share = None,
-    nbest: Annotated[int | None, tyro.conf.arg(metavar="K", help_behavior_hint="")] = None,
+    nbest: Count = None,
     min_prob: Annotated[float, tyro.conf.arg(metavar="P")] = 0.0,
     threads: Number = None,
-    output: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None,
+    output: OutputFile = None,
 ) -> None:
     """Make a pronunciation dictionary of the words of a list or a text.
 

@@ -83,9 +83,10 @@ def main() -> None:
     except UnicodeEncodeError:
         _fail("cannot write the output: it has half a character, a lone surrogate", 2)
     except OSError as error:
-        # What commands open themselves has its own message: this is a full disk or a closed stream.
+        # Without a name, it is standard output: a full disk or a closed stream.
+        place = "cannot write the output" if error.filename is None else error.filename
         _silence_stdout()
-        _fail(f"cannot write the output: {error.strerror or error}", 2)
+        _fail(f"{place}: {error.strerror or error}", 2)
 
 
 def _dispatch(arguments: list[str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Literal, Optional
+from typing import TYPE_CHECKING, Annotated, Literal, Optional
 
 import tyro
 
@@ -21,8 +21,12 @@ Count = Annotated[Optional[int], tyro.conf.arg(metavar="K", help_behavior_hint="
 Share = Annotated[Optional[float], tyro.conf.arg(metavar="P", help_behavior_hint="")]
 Temperature = Annotated[Optional[float], tyro.conf.arg(metavar="T", help_behavior_hint="")]
 OutputFile = Annotated[Optional[Path], tyro.conf.arg(metavar="FILE", help_behavior_hint="")]
+if TYPE_CHECKING:
+    Strings = tuple[str, ...]
+else:
+    Strings = tuple  # of what, tyro would need typeguard to see
 Files = Annotated[
-    tuple[str, ...],
+    Strings,
     tyro.conf.UseAppendAction,
     tyro.conf.arg(metavar="FILE", help_behavior_hint=""),
 ]

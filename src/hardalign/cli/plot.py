@@ -53,8 +53,11 @@ def plot(
 
 
 def _alignment(folder: str, source: str, target: str | None) -> tuple[Alignment, str]:
+    from hardalign.decoding import Search
     from hardalign.predictor import load
 
     predictor = load(folder)
-    text = predictor(source).text if target is None else target
-    return predictor.align(source, text), text
+    if target is None:  # not by a call, which would warn of the symbols that `align` warns of
+        ((best,),) = predictor.answers([predictor.example(source)], Search())
+        target = best.text
+    return predictor.align(source, target), target

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterator
 from itertools import tee
 from typing import Annotated
 
 import tyro
 
 from hardalign.cli.console import note, note_score_kind, note_skipped
-from hardalign.cli.options import FileOptions, Model, Number, threads_or_cores
+from hardalign.cli.options import Count, FileOptions, Model, Number, threads_or_cores
+from hardalign.errors import HardalignError
 
 
 def score(
@@ -18,6 +20,7 @@ def score(
     file: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")] = "-",
     *,
     per_symbol: bool = False,
+    particles: Count = None,
     threads: Number = None,
     files: FileOptions = FileOptions(),  # noqa: B008 - frozen
     allow_empty: bool = False,
@@ -31,14 +34,17 @@ def score(
     Printed is: source TAB target TAB log-probability, a natural logarithm, the end of the string
     included; -inf if the target has a symbol that the model has never seen, which is reported.
     A name with several targets has a line for each. The score is exact but for two systems:
-    hard-feed gives the probability under the rule by which it decodes, monotonic that of one way
-    to write the target, its aligner's, which is a lower bound.
+    hard-feed gives the probability under the rule by which it decodes, or with --particles an
+    estimate of its own; monotonic that of one way to write the target, its aligner's, which is a
+    lower bound.
 
     Args:
         model: Folder of a trained model.
         file: File with sources and targets; - is standard input.
         per_symbol: Add a column: the log-probabilities of the target's symbols and of its end,
             separated by blanks, whose sum is the score.
+        particles: For hard-feed, estimate log p(target | source), which it cannot compute, by so
+            many particles: their mean weight is an unbiased estimate of the probability.
         threads: How many batches of pairs to work on at a time. (default: one per core)
         files: How the file is read, if not as the model was trained.
         allow_empty: Allow empty targets.
@@ -48,7 +54,9 @@ def score(
     from hardalign.data.vocabulary import UnknownSymbols
     from hardalign.predictor import load
 
-    predictor = load(model)
+    if particles is not None and per_symbol:
+        raise HardalignError("particles estimate whole targets, not symbols")
+    predictor = load(model, temperature=None if particles is None else 1)
     vocabulary = predictor.description.vocabulary
     layout = files.resolve(predictor.description.format)
     skipped = Skipped()
@@ -56,7 +64,11 @@ def score(
     unknown, unspelled = UnknownSymbols(vocabulary.source), Counter[str]()
     impossible = 0
     pairs, again = tee(training_pairs(examples))
-    scores = predictor.score(again, threads=threads_or_cores(threads))
+    scores: Iterator[list[float]]
+    if particles is None:
+        scores = predictor.score(again, threads=threads_or_cores(threads))
+    else:
+        scores = ([value] for value in predictor.estimate(again, particles))
     for pair, log_probs in zip(pairs, scores, strict=True):
         columns = [pair.text, layout.join_target(pair.targets[0]), f"{math.fsum(log_probs):.6f}"]
         if per_symbol:
@@ -76,4 +88,7 @@ def score(
             f"{impossible} targets have log p = -inf, because they have symbols that were never "
             f"seen in training: {named}{more}"
         )
-    note_score_kind(predictor.system.score)
+    if particles is None:
+        note_score_kind(predictor.system.score)
+    else:
+        note(f"the scores are estimates of log p(y | x) by {particles} particles each")

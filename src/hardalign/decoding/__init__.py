@@ -5,6 +5,7 @@ from __future__ import annotations
 from hardalign.decoding.answers import (
     align,
     answer,
+    estimate,
     log_likelihoods,
     predictions,
     sample_alignments,
@@ -25,6 +26,7 @@ __all__ = [
     "align",
     "answer",
     "covered",
+    "estimate",
     "log_likelihoods",
     "predictions",
     "sample_alignments",

@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
+import numpy as np
+
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import END, UNKNOWN
 from hardalign.decoding.batch import Aligned, Answer, AnyRuntime, Batch
 from hardalign.decoding.history import Hypothesis
 from hardalign.decoding.settings import Search
 from hardalign.decoding.stream import in_batches
-from hardalign.runtime.numbers import Floats
+from hardalign.runtime.numbers import Floats, logsumexp
 
 Result = TypeVar("Result")
 
@@ -21,6 +23,8 @@ WINDOW = 8192
 """Answers held at a time, so that words of similar length can share a batch."""
 BATCH_SYMBOLS = 4096
 """Source symbols in a batch, padding included; a beam counts each as often as it is wide."""
+PARTICLES = 256
+"""Particles of a pair that are followed at a time, which bounds the memory that they take."""
 BATCH_CELLS = 1 << 22
 """Source symbols of a batch times target symbols of the alphabet: large ones make small batches."""
 
@@ -111,6 +115,26 @@ def sample_alignments(runtime: AnyRuntime, pair: Encoded, noise: Floats) -> Floa
         HardalignError: If the system has no distribution over alignments.
     """
     return Batch(runtime, [pair]).sample_alignments(pair.target, noise)
+
+
+def estimate(runtime: AnyRuntime, pair: Encoded, particles: int, seed: Sequence[int]) -> float:
+    """Returns log p(y | x) of a pair as a number of particles estimate it; −inf as above.
+
+    Args:
+        runtime: The model.
+        pair: Source and target.
+        particles: The mean of their weights is an unbiased estimate of p(y | x).
+        seed: The same numbers give the same estimate.
+    """
+    if UNKNOWN in pair.target:
+        return -math.inf
+    batch, random = Batch(runtime, [pair]), np.random.default_rng(seed)
+    parts = []
+    for start in range(0, particles, PARTICLES):
+        count = min(PARTICLES, particles - start)
+        part = batch.estimate(pair.target, random.random((len(pair.target), count)))
+        parts.append(part + math.log(count / particles))
+    return float(logsumexp(np.array(parts)))
 
 
 def _in_pairs(

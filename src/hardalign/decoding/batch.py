@@ -13,7 +13,6 @@ import numpy as np
 
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import END
-from hardalign.decoding.beam import beam_search
 from hardalign.decoding.history import Hypothesis
 from hardalign.decoding.settings import MASS_BEAM_LIMIT, Search
 from hardalign.decoding.walk import greedy, sample, uniform_noise
@@ -27,7 +26,10 @@ AnyRuntime = Runtime[Any, Any]
 LATTICE_CELLS = 1 << 21
 """Source times target symbols of the strings that are followed together."""
 TOLERANCE = 1e-6
-"""Probability that a step of a search may leave out: about what float32 loses anyway."""
+"""Probability that a step of a beam search may leave out; its strings are scored again."""
+GREEDY_TOLERANCE = 1e-9
+"""Probability that a step of a greedy search may leave out. The symbol that it chooses has at least
+the average one's, so that float32 loses more of it than this, and nothing is scored again."""
 FEW_SYMBOLS = 64
 """In a batch of so few source symbols nothing is left out: it would save no time."""
 SAMPLES = 512
@@ -77,7 +79,7 @@ class Batch:
         self._sources = sources
         self._words = Words.of(sources)
         self._memory = runtime.read(self._words)
-        self._tolerance = TOLERANCE if self._words.symbols.size > FEW_SYMBOLS else 0.0
+        self._cut = self._words.symbols.size > FEW_SYMBOLS
 
     def answers(
         self, search: Search, places: Sequence[int], exact: bool, alignments: bool
@@ -123,6 +125,12 @@ class Batch:
         lattice = self._runtime.follow(self._memory, Targets.of([0], [target]))
         return np.asarray(lattice.samples(noise[None])[0])
 
+    def estimate(self, target: Sequence[int], noise: Floats) -> float:
+        """Returns log p(y | x) of a target of the first word, by particles where need be."""
+        return float(
+            self._runtime.estimate(self._memory, Targets.of([0], [target]), noise[None])[0]
+        )
+
     def _search(self, search: Search, places: Sequence[int], exact: bool) -> list[list[Hypothesis]]:
         every = np.arange(len(self._words))
         if search.mass is not None:
@@ -130,15 +138,17 @@ class Batch:
         if search.samples is not None:
             return self._samples(search.samples, search.seed, places)
         if search.width == 1:
-            arguments = (self._runtime, self._memory, self._words, every, self._tolerance)
-            strings = [[best] for best in greedy(*arguments)]
-        else:
-            strings = self._beams(every.tolist(), search.width, search.keep)
-        return self._rescored(every.tolist(), strings) if exact else strings
+            tolerance = GREEDY_TOLERANCE if self._cut else 0.0
+            strings = greedy(self._runtime, self._memory, self._words, every, tolerance)
+            return [[string] for string in strings]
+        lists = self._beams(every.tolist(), search.width, search.keep)
+        return self._rescored(every.tolist(), lists) if exact else lists
 
     def _beams(
         self, which: Sequence[int], width: int, keep: int, mass: float = 1.0
     ) -> list[list[Hypothesis]]:
+        from hardalign.decoding.beam import beam_search  # which a greedy search does without
+
         return beam_search(
             self._runtime,
             self._memory,
@@ -147,7 +157,7 @@ class Batch:
             width,
             keep=keep,
             mass=mass,
-            tolerance=self._tolerance,
+            tolerance=TOLERANCE if self._cut else 0.0,
         )
 
     def _samples(self, count: int, seed: int, places: Sequence[int]) -> list[list[Hypothesis]]:
@@ -181,7 +191,7 @@ class Batch:
 
         A model whose strings have many paths keeps the sum over the paths that the search met.
         """
-        if not self._tolerance or self._runtime.silent >= 0:
+        if not self._cut or self._runtime.silent >= 0:
             return strings
         finished = [
             (word, [*string.symbols, END])

@@ -2,16 +2,19 @@
 
 matplotlib brings one font, DejaVu Sans, which has Latin, Greek, Cyrillic, Arabic and IPA, but no
 Hangul, no Devanagari and no Han. It shapes text right, joins Arabic letters and places marks, where
-one font has all of a label. So each label gets the first font that has all of it.
+one font has all of a label. So each label gets the first font that has all of it. matplotlib keeps
+a list of the fonts that it once found; what none of them has is looked for among newer ones.
 """
 
 from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import cache
+from pathlib import Path
 
-from matplotlib.font_manager import FontEntry, FontProperties, fontManager
+from matplotlib.font_manager import FontEntry, FontProperties, findSystemFonts, fontManager
 from matplotlib.ft2font import FT2Font
 
 DEFAULT = "DejaVu Sans"
@@ -35,6 +38,8 @@ _INVISIBLE = ("Cf", "Cc", "Zs")
 def font_for(text: str) -> FontProperties:
     """The first installed font that has all of a label, else those that have most of it."""
     wanted = _visible(text)
+    if missing([text]):
+        _add_new_fonts()
     for family in _families():
         if wanted <= _covered(family):
             return FontProperties(family=family)
@@ -42,7 +47,7 @@ def font_for(text: str) -> FontProperties:
 
 
 def missing(texts: Iterable[str]) -> list[str]:
-    """The characters that no installed font has, in the order of first appearance."""
+    """The characters that no known font has, in the order of first appearance."""
     characters = dict.fromkeys(c for text in texts for c in text if c in _visible(c))
     return [c for c in characters if not any(c in _covered(family) for family in _families())]
 
@@ -72,6 +77,17 @@ def _useful(wanted: set[str]) -> Iterator[str]:
 
 
 @cache
+def _add_new_fonts() -> None:
+    """Look, once, for fonts that were installed after matplotlib made its list."""
+    known = {entry.fname for entry in fontManager.ttflist}
+    for path in set(findSystemFonts()) - known:
+        with suppress(OSError, RuntimeError, NotImplementedError):  # no font, or a strange one
+            fontManager.addfont(path)
+    _families.cache_clear()
+    _faces.cache_clear()
+
+
+@cache
 def _families() -> list[str]:
     """The installed families that have an upright face of normal weight, best first."""
 
@@ -88,7 +104,9 @@ def _faces() -> dict[str, FontEntry]:
     return {
         entry.name: entry
         for entry in fontManager.ttflist
-        if (entry.style, entry.weight) == ("normal", 400) and "Last" not in entry.name
+        if (entry.style, entry.weight) == ("normal", 400)
+        and "Last" not in entry.name
+        and Path(entry.fname).is_file()  # and not uninstalled since
     }
 
 

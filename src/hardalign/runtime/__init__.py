@@ -8,19 +8,15 @@ words once (``read``), then searches step by step (``start``, ``step``) or follo
 from __future__ import annotations
 
 from hardalign.runtime.build import build_members, build_runtime
-from hardalign.runtime.ensemble import Ensemble
 from hardalign.runtime.interface import Runtime, Step
 from hardalign.runtime.lattice import Lattice
-from hardalign.runtime.tempered import Tempered
 from hardalign.runtime.words import Targets, Words
 
 __all__ = [
-    "Ensemble",
     "Lattice",
     "Runtime",
     "Step",
     "Targets",
-    "Tempered",
     "Words",
     "build_members",
     "build_runtime",

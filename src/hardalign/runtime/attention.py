@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hardalign.runtime.encoder import SourceStates, SourceVectors
-from hardalign.runtime.numbers import Bools, Floats, Ints, log_softmax
+from hardalign.runtime.numbers import Bools, Floats, Ints, log_softmax, of_words
 from hardalign.runtime.output import Output
 from hardalign.runtime.words import Words
 
@@ -78,10 +78,3 @@ class PriorAttention(Attention):
         ahead = np.clip(place[:, None] - step[:, None], -self._reach, self._reach)  # [N, I, J]
         scores += self._prior[ahead + self._reach]
         return log_softmax(scores)
-
-
-def of_words(table: Floats, word: Ints) -> Floats:
-    """Returns the rows [N, ...] of a table [B, ...]; the table itself where that is the same."""
-    if len(word) == len(table) and (word == np.arange(len(word))).all():
-        return table
-    return np.asarray(table[word])

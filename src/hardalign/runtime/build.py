@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hardalign.config import ModelConfig
-from hardalign.runtime.attention import Attention, PriorAttention
-from hardalign.runtime.chained import Chained, Jumps
-from hardalign.runtime.decoder import Decoder
-from hardalign.runtime.encoder import Encoder
-from hardalign.runtime.ensemble import Ensemble
-from hardalign.runtime.fed import FedDecoder, FedParts, HardFed, SoftFed
-from hardalign.runtime.hard import Hard
 from hardalign.runtime.interface import Runtime
 from hardalign.runtime.numbers import Floats
-from hardalign.runtime.output import Output
-from hardalign.runtime.pointer import Pointer
-from hardalign.runtime.reader import Reader
-from hardalign.runtime.soft import Soft
 from hardalign.systems import CHAINS, System, find_system, imported
+
+if TYPE_CHECKING:
+    from hardalign.runtime.attention import Attention
+    from hardalign.runtime.reader import Reader
 
 UNFED = "head.attention"
 """The name of T, S and W in systems without input feeding."""
 
 
 def build_runtime(config: ModelConfig, tensors: Mapping[str, Floats]) -> Runtime[Any, Any]:
-    """Returns a model that answers.
+    """Returns a model that answers; only what its system needs is imported.
 
     Args:
         config: The model's system and sizes.
@@ -41,32 +34,40 @@ def build_runtime(config: ModelConfig, tensors: Mapping[str, Floats]) -> Runtime
         runtime: Runtime[Any, Any] = imported(system.builders.runtime)(config, tensors)
         return runtime
     if system.feeding == "pointed":
+        from hardalign.runtime.pointer import Pointer
+
         return Pointer(tensors, (config.encoder_layers, config.decoder_layers))
     if system.feeding is not None:
         return _fed(system, config, tensors)
-    prior = system.attention == "prior"
-    attention = PriorAttention(tensors, UNFED) if prior else Attention(tensors, UNFED)
-    reader = build_reader(config, tensors, attention)
-    if system.head == "soft":
-        return Soft(reader)
-    if system.attention in CHAINS:
-        monotone = system.attention == "monotone chain"
-        return Chained(reader, attention, Jumps(tensors, UNFED, config.decoder, monotone))
-    return Hard(reader)
+    return _unfed(system, config, tensors)
 
 
 def build_members(
-    members: Sequence[tuple[ModelConfig, Mapping[str, Floats]]],
+    members: Sequence[tuple[ModelConfig, Mapping[str, Floats]]], temperature: float = 1.0
 ) -> Runtime[Any, Any]:
-    """Returns one model as it is, and several as an ensemble."""
+    """Returns one model as it is, and several as an ensemble, to answer at some temperature."""
     runtimes = [build_runtime(config, tensors) for config, tensors in members]
-    return Ensemble(runtimes) if len(runtimes) > 1 else runtimes[0]
+    runtime = runtimes[0]
+    if len(runtimes) > 1:
+        from hardalign.runtime.ensemble import Ensemble
+
+        runtime = Ensemble(runtimes)
+    if temperature != 1:
+        from hardalign.runtime.tempered import Tempered
+
+        runtime = Tempered(runtime, temperature)
+    return runtime
 
 
 def build_reader(
     config: ModelConfig, tensors: Mapping[str, Floats], attention: Attention
 ) -> Reader:
     """Returns the parts of a system without input feeding, with some attention."""
+    from hardalign.runtime.decoder import Decoder
+    from hardalign.runtime.encoder import Encoder
+    from hardalign.runtime.output import Output
+    from hardalign.runtime.reader import Reader
+
     return Reader(
         Encoder(tensors, config.encoder_layers),
         Decoder(tensors, config.decoder_layers),
@@ -75,7 +76,32 @@ def build_reader(
     )
 
 
+def _unfed(system: System, config: ModelConfig, tensors: Mapping[str, Floats]) -> Runtime[Any, Any]:
+    from hardalign.runtime.attention import Attention, PriorAttention
+
+    prior = system.attention == "prior"
+    attention = PriorAttention(tensors, UNFED) if prior else Attention(tensors, UNFED)
+    reader = build_reader(config, tensors, attention)
+    if system.head == "soft":
+        from hardalign.runtime.soft import Soft
+
+        return Soft(reader)
+    if system.attention in CHAINS:
+        from hardalign.runtime.chained import Chained, Jumps
+
+        monotone = system.attention == "monotone chain"
+        return Chained(reader, attention, Jumps(tensors, UNFED, config.decoder, monotone))
+    from hardalign.runtime.hard import Hard
+
+    return Hard(reader)
+
+
 def _fed(system: System, config: ModelConfig, tensors: Mapping[str, Floats]) -> Runtime[Any, Any]:
+    from hardalign.runtime.attention import Attention
+    from hardalign.runtime.encoder import Encoder
+    from hardalign.runtime.fed import FedDecoder, FedParts, HardFed, SoftFed
+    from hardalign.runtime.output import Output
+
     name = "head.attention" if system.head == "soft" else "head.mixture.attention"
     joint = len(tensors[f"{name}.combine.bias"])
     parts = FedParts(

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from hardalign.runtime.lstm import LSTM, read_strings
+from hardalign.runtime.lstm import LSTM, read_both_ways
 from hardalign.runtime.numbers import Floats, Ints
 from hardalign.runtime.words import Words
 
@@ -80,7 +80,7 @@ class Encoder:
             for k in range(layers)
         ]
         embedding = tensors["encoder.embedding.weight"]
-        self._tables = [lstm.project(embedding) for lstm in self._layers[0]]  # [V, 4H] each
+        self._table = np.concatenate([lstm.project(embedding) for lstm in self._layers[0]])
 
     def __call__(self, words: Words) -> SourceStates:
         """Returns the states of the words' symbols."""
@@ -88,10 +88,8 @@ class Encoder:
         mirrored = words.lengths[:, None] - 1 - position  # [B, J]
         mirrored = np.where(mirrored >= 0, mirrored, position)
         row = np.arange(len(words))[:, None]
-        symbols = (words.symbols, words.symbols[row, mirrored])
-        (ahead, ahead_row), (back, back_row) = (
-            read_strings(lstm, table, strings)
-            for lstm, table, strings in zip(self._layers[0], self._tables, symbols, strict=True)
+        (ahead, ahead_row), (back, back_row) = read_both_ways(
+            *self._layers[0], self._table, words.symbols, words.symbols[row, mirrored]
         )
         states = SourceStates(ahead, back, ahead_row, back_row[row, mirrored])
         for ahead_lstm, back_lstm in self._layers[1:]:

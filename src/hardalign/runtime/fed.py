@@ -7,12 +7,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hardalign.runtime.attention import Attention, Memory, of_words
+from hardalign.runtime.attention import Attention, Memory
 from hardalign.runtime.encoder import Encoder
 from hardalign.runtime.interface import Runtime, Step
-from hardalign.runtime.lattice import Independent, Lattice, Weighted
+from hardalign.runtime.lattice import Independent, Lattice, Weighted, draw
 from hardalign.runtime.lstm import LSTM
-from hardalign.runtime.numbers import Floats, Ints, tanh_, unwarned
+from hardalign.runtime.numbers import (
+    Floats,
+    Ints,
+    log_softmax,
+    logsumexp,
+    of_words,
+    tanh_,
+    unwarned,
+)
 from hardalign.runtime.output import Mixture, Output
 from hardalign.runtime.words import Targets, Words
 
@@ -209,6 +217,27 @@ class HardFed(Runtime[Memory, HardFedState]):
             return np.asarray((log_joint if self._knows_symbol else log_alpha).argmax(1))
 
         return Independent(self._walk(memory, targets, choose), targets.steps)
+
+    @unwarned
+    def estimate(self, memory: Memory, targets: Targets, noise: Floats) -> Floats:
+        """Returns the logarithm of the particles' mean weight, [P]: that mean is unbiased.
+
+        A particle sums each step exactly and feeds back a position drawn from the posterior; its
+        weight is the product of the steps' sums.
+        """
+        pairs, steps, count = noise.shape
+        own = Targets(
+            np.repeat(targets.word, count),
+            np.repeat(targets.symbols, count, 0),
+            np.repeat(targets.lengths, count),
+        )
+        chance = noise.transpose(0, 2, 1).reshape(pairs * count, steps)
+
+        def choose(_: Floats, log_joint: Floats, i: int) -> Ints:
+            return draw(np.exp(log_softmax(log_joint)), chance[:, i])
+
+        weights = Independent(self._walk(memory, own, choose), own.steps).log_probs().sum(1)
+        return np.asarray(logsumexp(weights.reshape(pairs, count)) - np.log(count))
 
     @unwarned
     def _walk(

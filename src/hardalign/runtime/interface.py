@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+import numpy as np
+
 from hardalign.runtime.lattice import Lattice
 from hardalign.runtime.numbers import Floats, Ints
 from hardalign.runtime.words import Targets, Words
@@ -65,3 +67,13 @@ class Runtime(ABC, Generic[Memory, State]):
     @abstractmethod
     def follow(self, memory: Memory, targets: Targets) -> Lattice:
         """Returns the alignments of given targets with the words they belong to."""
+
+    def estimate(self, memory: Memory, targets: Targets, noise: Floats) -> Floats:  # noqa: ARG002
+        """Returns log p(y | x) [P] of given targets, by chance where it cannot be computed.
+
+        Args:
+            memory: The source words.
+            targets: P of them.
+            noise: [P, I, S] independent and uniform in [0, 1), for S attempts.
+        """
+        return np.asarray(self.follow(memory, targets).log_probs().sum(1))

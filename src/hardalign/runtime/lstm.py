@@ -11,20 +11,28 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from hardalign.runtime.numbers import Floats, Ints, sigmoid_, tanh_
+from hardalign.runtime.numbers import Floats, Ints
+
+GATE_SCALES = (-1.0, -1.0, -2.0, -1.0)
+"""Of the gates i, f, g, o: σ(x) = 1 / (1 + exp(−x)) and tanh x = 2 σ(2x) − 1. Weights that are
+multiplied by these when a model is loaded, which is exact, save two passes at every step."""
 
 
 class LSTM:
     """One layer in one direction, with PyTorch's two bias vectors and order of gates."""
 
     def __init__(self, tensors: Mapping[str, Floats], name: str, suffix: str = "_l0") -> None:
-        self._input = tensors[f"{name}.weight_ih{suffix}"]
-        self._recurrent = tensors[f"{name}.weight_hh{suffix}"].T  # [H, 4H], a view
+        recurrent = tensors[f"{name}.weight_hh{suffix}"]
+        self.size: int = recurrent.shape[1]
+        scales = np.repeat(np.array(GATE_SCALES, recurrent.dtype), self.size)
+        self._input: Floats = tensors[f"{name}.weight_ih{suffix}"] * scales[:, None]
+        # [H, 4H] row by row, as the product of a single vector reads it fastest.
+        self.recurrent = np.multiply(recurrent.T, scales, order="C")
         self._bias = tensors[f"{name}.bias_ih{suffix}"] + tensors[f"{name}.bias_hh{suffix}"]
-        self.size = self._recurrent.shape[0]
+        self._bias *= scales
 
     def project(self, inputs: Floats, columns: slice = slice(None), bias: bool = True) -> Floats:
-        """Returns what inputs [..., columns] add to the gates, [..., 4H]: of all at once.
+        """Returns what inputs [..., columns] add to the scaled gates, [..., 4H]: of all at once.
 
         Args:
             inputs: All of an input vector, or a part of it.
@@ -38,7 +46,7 @@ class LSTM:
         return projected
 
     def source_weight(self, columns: slice) -> Floats:
-        """Returns the part of the input map [4H, columns] that reads encoder states."""
+        """Returns the part of the scaled input map [4H, columns] that reads encoder states."""
         return self._input[:, columns]
 
     def zeros(self, rows: int) -> Floats:
@@ -47,20 +55,26 @@ class LSTM:
 
     def step(self, projected: Floats, h: Floats, c: Floats) -> tuple[Floats, Floats]:
         """Returns h and c [N, H] after one more input, projected to [N, 4H]."""
-        size = self.size
-        gates = h @ self._recurrent
+        gates = h @ self.recurrent
         gates += projected
-        gates[:, 2 * size : 3 * size] *= 2  # tanh g = 2 σ(2g) − 1: one pass over all four gates
-        sigmoid_(gates)
-        i, f, g, o = (gates[:, k * size : (k + 1) * size] for k in range(4))
-        g *= 2
-        g -= 1
-        c = f * c
-        i *= g
-        c += i
-        h = tanh_(c.copy())
-        h *= o
-        return h, c
+        return cell(gates, c)
+
+
+def cell(gates: Floats, c: Floats) -> tuple[Floats, Floats]:
+    """Returns the states h and c [N, H] that scaled gates [N, 4H] lead to; uses up the gates."""
+    size = c.shape[1]
+    np.exp(gates, out=gates)
+    gates += 1
+    np.reciprocal(gates, out=gates)
+    i, f, g, o = (gates[:, k * size : (k + 1) * size] for k in range(4))
+    g *= 2
+    g -= 1
+    i *= g
+    c = f * c
+    c += i
+    h = np.tanh(c)
+    h *= o
+    return h, c
 
 
 def distinct(parents: Ints, symbols: Ints, alphabet: int) -> tuple[Ints, Ints, Ints]:
@@ -75,25 +89,42 @@ def distinct(parents: Ints, symbols: Ints, alphabet: int) -> tuple[Ints, Ints, I
     return keys // alphabet, keys % alphabet, row
 
 
-def read_strings(lstm: LSTM, table: Floats, symbols: Ints) -> tuple[Floats, Ints]:
-    """Reads strings from left to right.
+def read_both_ways(
+    ahead: LSTM, back: LSTM, table: Floats, strings: Ints, mirrored: Ints
+) -> tuple[tuple[Floats, Ints], tuple[Floats, Ints]]:
+    """Reads strings from left to right with one LSTM, and mirrored with another beside it.
 
     Args:
-        lstm: Reads them.
-        table: [V, 4H] the alphabet's symbols, projected.
-        symbols: [B, L] the strings; what stands after a string's end changes nothing before it.
+        ahead: Reads the strings as they are.
+        back: Reads them mirrored; of the same size.
+        table: [2V, 4H] the alphabet's symbols, projected for the one and then for the other.
+        strings: [B, L]; what stands after a string's end changes nothing before it.
+        mirrored: [B, L]
 
     Returns:
-        The states [M, H] after the distinct beginnings of the strings, and which of them each
-        symbol [B, L] has.
+        For each way the states [M, H] after the distinct beginnings of what was read, and which of
+        them each symbol [B, L] has.
     """
-    h = c = lstm.zeros(1)
-    row = np.zeros(len(symbols), np.intp)
-    states, rows, count = [], [], 0
+    alphabet, count = len(table) // 2, len(strings)
+    symbols = np.concatenate([strings, mirrored + alphabet])  # [2B, L]
+    h = c = np.concatenate([ahead.zeros(1), back.zeros(1)])
+    row = np.repeat([0, 1], count)
+    states, rows, splits = [], [], []
     for column in symbols.T:
-        parents, ids, row = distinct(row, column, len(table))
-        h, c = lstm.step(table[ids], h[parents], c[parents])
-        states.append(h)
-        rows.append(row + count)
-        count += len(h)
-    return np.concatenate(states), np.stack(rows, 1)
+        if len(h) == len(column):  # all are distinct already, and stay so
+            parents, ids, row = row, column, np.arange(len(column))
+        else:
+            parents, ids, row = distinct(row, column, len(table))
+        split = np.count_nonzero(ids < alphabet)  # rows of the one way come before the other's
+        gates, before = table[ids], h[parents]
+        gates[:split] += before[:split] @ ahead.recurrent
+        gates[split:] += before[split:] @ back.recurrent
+        h, c = cell(gates, c[parents])
+        states.append((h[:split], h[split:]))
+        rows.append(row)
+        splits.append(split)
+    ways = []
+    for way, own in enumerate(zip(*states, strict=True)):
+        first = np.cumsum([0, *map(len, own[:-1])]) - way * np.array(splits)
+        ways.append((np.concatenate(own), (np.stack(rows, 1) + first)[way * count :][:count]))
+    return ways[0], ways[1]

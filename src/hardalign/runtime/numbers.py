@@ -46,3 +46,10 @@ def log_softmax(x: Floats, axis: int = -1) -> Floats:
     x = x - x.max(axis, keepdims=True)
     x -= np.log(np.exp(x).sum(axis, keepdims=True))
     return x
+
+
+def of_words(table: Floats, word: Ints) -> Floats:
+    """Returns the rows [N, ...] of a table [B, ...]; the table itself where that is the same."""
+    if len(word) == len(table) and (word == np.arange(len(word))).all():
+        return table
+    return np.asarray(table[word])

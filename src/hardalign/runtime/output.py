@@ -14,7 +14,7 @@ import numpy as np
 
 from hardalign.data.vocabulary import END
 from hardalign.runtime.encoder import SourceStates, SourceVectors
-from hardalign.runtime.numbers import Bools, Floats, Ints, log_softmax, logsumexp, tanh_
+from hardalign.runtime.numbers import Bools, Floats, Ints, log_softmax, logsumexp, of_words, tanh_
 from hardalign.runtime.words import Targets
 
 CHUNK_FLOATS = 1 << 19
@@ -26,7 +26,8 @@ class Output:
 
     def __init__(self, tensors: Mapping[str, Floats], name: str, hidden: int) -> None:
         combine, self._bias = tensors[f"{name}.combine.weight"], tensors[f"{name}.combine.bias"]
-        self._query, self._key = combine[:, :hidden].T, combine[:, hidden:]
+        self._query = np.ascontiguousarray(combine[:, :hidden].T)  # for products of single vectors
+        self._key = combine[:, hidden:]
         # Reserved symbols are never produced: the end is the first that can be.
         self._weight = tensors[f"{name}.output.weight"][END:].T
         self._output_bias = tensors[f"{name}.output.bias"][END:]
@@ -34,7 +35,7 @@ class Output:
 
     def queries(self, decoded: Floats) -> Floats:
         """Returns the decoder half of S(h ⊕ e) with its bias: [..., d_s]."""
-        queries = decoded @ self._query
+        queries: Floats = decoded @ self._query
         queries += self._bias
         return queries
 
@@ -88,7 +89,7 @@ class Mixture:
     log_probs: Floats
     """[N, V] all positions summed."""
     joint: Floats
-    """[R + 1, V] of R cells; the last row is −inf, for positions that were left out."""
+    """[R, V] of R cells; the last row is −inf if positions were left out."""
     cell: Ints
     """[N, J] which row of ``joint`` a position has."""
 
@@ -114,9 +115,14 @@ class Mixture:
                 renormalised: no probability is off by more than the tolerance. 0: none is.
         """
         rows, length = log_alpha.shape
-        chosen = log_alpha > (np.log(tolerance / length) if tolerance else -np.inf)
-        if tolerance:
-            log_alpha = log_softmax(np.where(chosen, log_alpha, -np.inf))
+        if not tolerance:
+            vectors = (of_words(keys.all, word) + queries[:, None]).reshape(rows * length, -1)
+            cell = np.arange(rows * length).reshape(rows, length)
+            joint = output.log_probs(tanh_(vectors)).reshape(rows, length, -1)
+            joint += log_alpha[:, :, None]
+            return cls(logsumexp(joint, 1), joint.reshape(rows * length, -1), cell)
+        chosen = log_alpha > np.log(tolerance / length)
+        log_alpha = log_softmax(np.where(chosen, log_alpha, -np.inf))
         row, position = np.nonzero(chosen)
         joint = np.empty((len(row) + 1, output.symbols), queries.dtype)
         vectors = queries[row]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from hardalign.runtime.attention import Memory, of_words
+from hardalign.runtime.attention import Memory
 from hardalign.runtime.interface import Step
 from hardalign.runtime.lattice import Lattice, Weighted
-from hardalign.runtime.numbers import Floats, Ints, tanh_, unwarned
+from hardalign.runtime.numbers import Floats, Ints, of_words, tanh_, unwarned
 from hardalign.runtime.reader import State, Unfed
 from hardalign.runtime.words import Targets
 
