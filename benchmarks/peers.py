@@ -43,6 +43,7 @@ class Ours:
     def __init__(self, system: str, vocabulary: Vocabulary) -> None:
         torch.manual_seed(0)
         self.config = replace(SIZES["small"], system=system)
+        self.vocabulary = vocabulary
         self.model = build_model(self.config, vocabulary)
         self.parameters = sum(parameter.numel() for parameter in self.model.parameters())
         self.optimizer = torch.optim.Adam(self.model.parameters(), 1e-3, fused=True)
@@ -58,7 +59,7 @@ class Ours:
         return self._result(words, time.perf_counter() - start)
 
     def decode(self, pairs: Sequence[Encoded]) -> Result:
-        runtime = build_runtime(self.config, arrays(self.model))
+        runtime = build_runtime(self.config, arrays(self.model), self.vocabulary)
         sources = [replace(pair, target=[]) for pair in pairs]
         start = time.perf_counter()
         found = predictions(runtime, sources)

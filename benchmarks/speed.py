@@ -149,7 +149,8 @@ def main() -> None:
     sources = [replace(pair, target=[]) for pair in pairs[:8000]]
     speed = {}
     for name in PAPER:
-        runtime = build_runtime(replace(SIZES["small"], system=name), arrays(systems[name][0]))
+        config = replace(SIZES["small"], system=name)
+        runtime = build_runtime(config, arrays(systems[name][0]), vocabulary)
         predictions(runtime, sources[:500])
         start = time.perf_counter()
         found = predictions(runtime, sources)

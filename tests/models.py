@@ -11,19 +11,55 @@ from hardalign import aligner
 from hardalign.actions import aligner_pair
 from hardalign.config import ModelConfig, TrainingConfig
 from hardalign.data.formats import FORMATS
-from hardalign.data.vocabulary import END, Vocabulary
+from hardalign.data.vocabulary import END, RESERVED, Alphabet, Vocabulary
 from hardalign.folder import Description, Origin
 from hardalign.predictor import Predictor
 from hardalign.runtime import Runtime, build_runtime
 from hardalign.shapes import parameter_shapes
+from hardalign.systems import SYSTEMS
 from hardalign.tensors import Tensors
+
+COPYING = [f"{name} copying" for name, system in SYSTEMS.items() if system.can_copy]
+BESIDE = [f"{name} beside" for name, system in SYSTEMS.items() if system.can_part_tags]
+VARIANTS = [*SYSTEMS, *COPYING, *BESIDE, "hard-hmm copying beside"]
+"""Systems, also with options, as the functions of this module take them."""
 
 
 def tiny_config(system: str = "hard", layers: int = 1) -> ModelConfig:
-    """Sizes that are all different, so that none can stand for another."""
+    """Sizes that are all different, so that none can stand for another.
+
+    The name of a system may be followed by options: "hard copying beside".
+    """
+    name, *options = system.split()
     return ModelConfig(
-        system, embedding=3, encoder=4, encoder_layers=layers, decoder=5, decoder_layers=layers
+        name,
+        embedding=3,
+        encoder=4,
+        encoder_layers=layers,
+        decoder=5,
+        decoder_layers=layers,
+        copying="copying" in options,
+        tags="beside" if "beside" in options else "inside",
     )
+
+
+def copied(system: str, vocabulary: Vocabulary = TINY) -> dict[int, int]:
+    """The target number of each source number that a tiny model copies."""
+    source, target = vocabulary.source.letters, spelled_alike(vocabulary).target.letters
+    both = [symbol for symbol in source if symbol in target]
+    if "copying" not in system:
+        return {}
+    return {RESERVED + source.index(s): RESERVED + target.index(s) for s in both}
+
+
+def spelled_alike(vocabulary: Vocabulary) -> Vocabulary:
+    """As many symbols, some of them on both sides, with other numbers there."""
+    letters = vocabulary.source.letters[::-1]
+    target = [
+        letters[k] if k < min(2, len(letters)) else symbol
+        for k, symbol in enumerate(vocabulary.target.letters)
+    ]
+    return Vocabulary(vocabulary.source, Alphabet(tuple(target)))
 
 
 def tiny_description(
@@ -35,6 +71,7 @@ def tiny_description(
 ) -> Description:
     """Describes a model whose weights are ``tiny_tensors``."""
     config = tiny_config(system, layers)
+    vocabulary = spelled_alike(vocabulary) if config.copying else vocabulary
     return Description(config, TrainingConfig(), FORMATS[layout], vocabulary, Origin())
 
 
@@ -51,15 +88,15 @@ def tiny_tensors(
     """Random weights, no bias among them zero.
 
     Args:
-        system: A name in ``SYSTEMS``.
-        vocabulary: Its symbols.
+        system: As in ``tiny_config``.
+        vocabulary: Its symbols; of models that copy, as ``spelled_alike`` makes them.
         seed: Of the weights.
         scale: How far from uniform distributions are.
         layers: LSTM layers of the encoder and of the decoder.
         end: Is added to the bias of the end, which makes strings shorter or longer.
         dtype: Of the weights.
     """
-    config = tiny_config(system, layers)
+    config, vocabulary = tiny_config(system, layers), spelled_alike(vocabulary)
     return random_tensors(config, vocabulary, seed=seed, scale=scale, end=end, dtype=dtype)
 
 
@@ -94,7 +131,14 @@ def tiny_runtime(
 ) -> Runtime[Any, Any]:
     """A model of random weights; options are those of ``tiny_tensors``."""
     tensors = tiny_tensors(system, vocabulary, layers=layers, **options)
-    return build_runtime(tiny_config(system, layers), tensors)
+    return runtime_of(system, tensors, vocabulary, layers)
+
+
+def runtime_of(
+    system: str, tensors: Tensors, vocabulary: Vocabulary = TINY, layers: int = 1
+) -> Runtime[Any, Any]:
+    """The model whose weights ``tiny_tensors`` made."""
+    return build_runtime(tiny_config(system, layers), tensors, spelled_alike(vocabulary))
 
 
 def tiny_predictor(

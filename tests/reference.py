@@ -61,10 +61,15 @@ def encode(p: Parameters, source: Sequence[int]) -> list[Tensor]:
     return states
 
 
-def decode(p: Parameters, target: Sequence[int]) -> list[Tensor]:
-    """h_1 … h_|y|: h_i has read begin and y_<i."""
+def decode(p: Parameters, target: Sequence[int], tags: Sequence[int] | None = None) -> list[Tensor]:
+    """h_1 … h_|y|: h_i has read begin and y_<i, each with the sum of tags that are beside."""
     previous = [BEGIN, *target[:-1]]
     states = [p["decoder.embedding.weight"][number] for number in previous]
+    if tags is not None:
+        beside = torch.zeros_like(states[0])
+        for number in tags:
+            beside = beside + p["encoder.embedding.weight"][number]
+        states = [torch.cat([state, beside]) for state in states]
     for layer in _layers(p, "decoder.lstm.weight_ih_l{}"):
         states = lstm(p, "decoder.lstm", layer, states)
     return states
@@ -86,12 +91,21 @@ def attention(p: Parameters, h: Tensor, encoded: Sequence[Tensor]) -> Tensor:
     return torch.stack([h @ (weight @ e + bias) for e in encoded]).softmax(0)
 
 
-def emission(p: Parameters, h: Tensor, e: Tensor) -> Tensor:
-    """softmax(W tanh(S (h ⊕ e))) over the end and the letters."""
+def emission(p: Parameters, h: Tensor, e: Tensor, own: int | None = None) -> Tensor:
+    """softmax(W tanh(S (h ⊕ e))) over the end and the letters.
+
+    Or that times 1 − g, and g more for the position's own symbol, a target number that is copied.
+    """
     combine, output = "head.attention.combine", "head.attention.output"
     f = (p[f"{combine}.weight"] @ torch.cat([h, e]) + p[f"{combine}.bias"]).tanh()
     logits = p[f"{output}.weight"] @ f + p[f"{output}.bias"]
-    return logits[END:].softmax(0)
+    symbols = logits[END:].softmax(0)
+    if own is None:
+        return symbols
+    g = 1 / (1 + (-(p["head.attention.gate.weight"][0] @ f + p["head.attention.gate.bias"])).exp())
+    copied = torch.zeros_like(symbols)
+    copied[own - END] = 1.0
+    return (1 - g) * symbols + g * copied
 
 
 # Sections 3 and 5: α outside the softmax, α inside the softmax

@@ -33,6 +33,8 @@ def test_settings_of_an_earlier_version_get_defaults() -> None:
         (ModelConfig, "decoder_layers", [0, 1.5]),
         (ModelConfig, "dropout", [-0.1, 1.0, math.nan]),
         (ModelConfig, "samples", [0]),
+        (ModelConfig, "copying", [1, None, "yes"]),
+        (ModelConfig, "tags", ["outside", None, True]),
     ],
 )
 def test_impossible_settings(kind: type, setting: str, values: list[object]) -> None:

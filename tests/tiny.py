@@ -32,7 +32,7 @@ def tiny_model(
     """A small random model in evaluation mode.
 
     Args:
-        system: a name in ``SYSTEMS``.
+        system: as in ``models.tiny_config``.
         vocabulary: its symbols.
         seed: of its weights; the global random state is left alone.
         scale: multiplies PyTorch's initial weights, so that distributions are far from uniform.

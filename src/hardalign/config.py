@@ -11,6 +11,9 @@ from hardalign.errors import HardalignError
 WIDEST, DEEPEST = 100_000, 100
 """The largest widths and numbers of layers: far beyond use, but small enough to reckon with."""
 
+TAGS = ("inside", "beside")
+"""Where a word's tags may be."""
+
 
 class _Settings:
     """Frozen settings that travel through JSON and say so when they come back damaged."""
@@ -75,6 +78,10 @@ class ModelConfig(_Settings):
     dropout: float = 0.2
     samples: int = 2
     """Positions drawn at each step, where training draws any."""
+    copying: bool = False
+    """Whether a position may also emit its own symbol; see ``hardalign.options``."""
+    tags: str = "inside"
+    """Where a word's tags are: inside it, before its letters, or beside it."""
 
     def __post_init__(self) -> None:
         if type(self.system) is not str:
@@ -84,6 +91,10 @@ class ModelConfig(_Settings):
         for name in ("encoder_layers", "decoder_layers"):
             self._check_whole(name, 1, DEEPEST)
         self._check_real("dropout", "at least 0 and below 1", 0.0, 1.0)
+        if type(self.copying) is not bool:
+            raise HardalignError(f"copying must be true or false, {_not(self.copying)}")
+        if self.tags not in TAGS:
+            raise HardalignError(f"tags must be {' or '.join(TAGS)}, {_not(self.tags)}")
 
 
 SIZES = {

@@ -375,7 +375,7 @@ def load(model: str | Path, *, temperature: float | None = None) -> Predictor:
     if temperature is not None:
         description = replace(description, temperature=temperature)
     parts = [(own.model, tensors) for tensors, own in members]
-    runtime = build_members(parts, description.temperature)
+    runtime = build_members(parts, description.vocabulary, description.temperature)
     learned = (
         tensor.size
         for tensors, _ in members

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from hardalign.config import ModelConfig
 from hardalign.data.vocabulary import Vocabulary
+from hardalign.options import check_options, copied_symbols, tags_beside
 from hardalign.sizes import CHAIN_REACH, PRIOR_REACH, full_joint, merged_joint, pointer_decoder
 from hardalign.systems import find_system, imported
 
@@ -23,8 +24,9 @@ def parameter_shapes(config: ModelConfig, vocabulary: Vocabulary) -> Shapes:
     """Returns the shape of every tensor that a model's weights must have.
 
     Raises:
-        HardalignError: If there is no system of that name.
+        HardalignError: If there is no system of that name, or it cannot have an option.
     """
+    check_options(config)
     system = find_system(config.system)
     if system.builders is not None:
         outside: Shapes = imported(system.builders.shapes)(config, vocabulary)
@@ -36,7 +38,8 @@ def parameter_shapes(config: ModelConfig, vocabulary: Vocabulary) -> Shapes:
     joint = full_joint(config)
     shapes["decoder.embedding.weight"] = (symbols, embedding)
     if system.feeding is None:
-        shapes |= _lstm("decoder.lstm", embedding, config.decoder, config.decoder_layers)
+        inputs = 2 * embedding if tags_beside(config, vocabulary) else embedding
+        shapes |= _lstm("decoder.lstm", inputs, config.decoder, config.decoder_layers)
     else:
         inputs = embedding + joint
         if system.feeding == "merged":
@@ -51,6 +54,8 @@ def parameter_shapes(config: ModelConfig, vocabulary: Vocabulary) -> Shapes:
     shapes |= _linear(f"{attention}.score", 2 * config.encoder, config.decoder)
     shapes |= _linear(f"{attention}.combine", seen, joint)
     shapes |= _linear(f"{attention}.output", joint, symbols)
+    if copied_symbols(config, vocabulary):
+        shapes |= _linear(f"{attention}.gate", joint, 1)
     return shapes | ATTENTIONS[system.attention](attention, seen)
 
 

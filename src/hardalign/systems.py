@@ -108,6 +108,16 @@ class System:
         """Whether ``hardalign export`` can write it."""
         return self.feeding is None and self.builders is None
 
+    @property
+    def can_copy(self) -> bool:
+        """Whether its positions may also emit their own symbols; see ``hardalign.options``."""
+        return self.head == "hard" and self.feeding is None and self.builders is None
+
+    @property
+    def can_part_tags(self) -> bool:
+        """Whether tags can be beside words; see ``hardalign.options``."""
+        return self.feeding is None and self.builders is None
+
     def _parts(self) -> str:
         feeding = f"{self.feeding} feeding" if self.feeding else "no feeding"
         return f"{self.attention} attention, {self.head} head, {feeding}, {self.objective}"

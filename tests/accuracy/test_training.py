@@ -153,6 +153,8 @@ def test_an_incomplete_ensemble_says_what_is_missing(ensemble, tmp_path):
         ({"members": 0}, "members must be from 1 to 1000, not 0"),
         ({"members": 2, "processes": 0}, "processes must be at least 1, not 0"),
         ({"start": "nowhere"}, "nowhere: no such model folder"),
+        ({"system": "soft", "copying": True}, "soft cannot copy"),
+        ({"system": "hard-feed", "tags": "beside"}, "hard-feed has its own way with tags"),
     ],
 )
 def test_impossible_wishes_are_refused_before_anything_is_written(tmp_path, options, message):
@@ -266,6 +268,7 @@ def test_another_system_or_size_is_refused_in_one_line(tmp_path, ensemble):
     for options, message in (
         ({"system": "soft"}, "its system is hard, not soft"),
         ({"size": replace(SIZES, decoder=6)}, "its decoder is 5, not 6"),
+        ({"copying": True}, "its copying is False, not True"),
     ):
         with pytest.raises(hardalign.HardalignError, match=message) as caught:
             train(out=tmp_path / "new", start=tmp_path / "old", **options)

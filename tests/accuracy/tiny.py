@@ -21,4 +21,4 @@ def tiny(system: str = "hard", seed: int = 0) -> Runtime[Any, Any]:
     tensors = {name: draw.normal(size=shape) for name, shape in shapes.items()}
     if system == "monotonic":
         tensors["oracle.table"] = log_softmax(tensors["oracle.table"])
-    return build_runtime(config, tensors)
+    return build_runtime(config, tensors, TINY)

@@ -3,10 +3,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import unicodedata
 from pathlib import Path
 
 from cli.conftest import PAIRS, Command, assert_complains
 from hardalign.files import sha256
+from hardalign.metrics import evaluate
 
 
 def test_prints_metrics_and_signature(command: Command, model: Path, pairs: Path) -> None:
@@ -52,3 +54,26 @@ def test_a_pipe_is_read_once(command: Command, model: Path, pairs: Path, tmp_pat
     assert "sha256" not in piped.pop("signature")
     assert "sha256" in read.pop("signature")
     assert piped == read
+
+
+def test_letters_below_the_syllable(command: Command, tmp_path: Path) -> None:
+    """Jamo in, syllables out, and figures that count syllables, however the file is spelt."""
+    words, out = ["한국", "국한", "각한국"], tmp_path / "m"
+    composed, parted = tmp_path / "nfc.tsv", tmp_path / "nfd.tsv"
+    composed.write_text("".join(f"{word}\t{word[::-1]}\n" for word in words))
+    parted.write_text(unicodedata.normalize("NFD", composed.read_text()))
+    options = ["--normalization", "NFD", "--copy", "--epochs", 3, "--out", out]
+    assert command("train", composed, "--dev", composed, *options).code == 0
+    rows = [line.split("\t") for line in command("predict", out, composed).out.splitlines()]
+    assert [source for source, _ in rows] == words
+    assert all(unicodedata.is_normalized("NFC", text) for _, text in rows)
+    figures = json.loads(command("evaluate", out, composed, "--json").out)
+    expected = evaluate([text for _, text in rows], [[word[::-1]] for word in words])
+    assert figures["mld"] == expected.mld > 0
+    assert figures["per"] == expected.per
+    assert json.loads(command("evaluate", out, parted, "--json").out)["per"] == expected.per
+    scores = [command("score", out, file).out.split() for file in (composed, parted)]
+    assert scores[0][2::3] == scores[1][2::3]
+    assert scores[0][1] == "국한"
+    rows = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+    assert [row["dev_mld"] for row in rows if row["best"]][-1] == expected.mld

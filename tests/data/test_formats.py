@@ -40,6 +40,30 @@ def test_normalisation_comes_before_segmentation():
     assert len(replace(FORMATS["pairs"], normalization="NFD").source_symbols("한국")) == 6
 
 
+def test_what_was_taken_apart_is_written_whole():
+    parted = replace(FORMATS["pairs"], normalization="NFD")
+    symbols = parted.target_symbols("한국 é")
+    assert len(symbols) == 9
+    assert parted.join_target(symbols) == parted.join_source(symbols) == "한국 é"
+    assert parted.counted(symbols) == tuple("한국 é")
+    assert parted.target_symbols(parted.join_target(symbols)) == symbols
+
+
+def test_symbols_that_a_separator_parts_stay_apart():
+    parted = replace(FORMATS["lexicon"], normalization="NFKD")
+    symbols = parted.target_symbols("é \u0301 e")
+    assert symbols == ("e\u0301", "\u0301", "e")
+    assert parted.join_target(symbols) == "é \u0301 e"
+    assert parted.counted(symbols) == ("é", "\u0301", "e")
+
+
+def test_nothing_else_is_composed():
+    for form in ("NFC", "none"):
+        layout = replace(FORMATS["pairs"], normalization=form)
+        assert layout.join_target(("e", "\u0301")) == "e\u0301"
+        assert layout.counted(("e", "\u0301")) == ("e", "\u0301")
+
+
 def test_the_limit_of_length_counts_symbols():
     short = replace(FORMATS["lexicon"], max_length=3)
     assert short.target_symbols("AA1 BB CC") == ("AA1", "BB", "CC")

@@ -297,8 +297,8 @@ def test_batches_are_bounded(words: list[Encoded]) -> None:
         assert all(rows * columns <= 40 or rows == 1 for rows, columns in spy.sizes)
     spy = Spy(tiny_runtime())
     list(answer(spy, words, Search(beam=5)))  # type: ignore[arg-type]
-    # A beam counts each symbol as often as it is wide.
-    assert all(5 * rows * columns <= 40 or rows == 1 for rows, columns in spy.sizes)
+    # A beam counts each symbol for every two hypotheses.
+    assert all(3 * rows * columns <= 40 or rows == 1 for rows, columns in spy.sizes)
 
 
 def test_large_alphabets_make_small_batches(monkeypatch: pytest.MonkeyPatch) -> None:

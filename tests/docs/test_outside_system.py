@@ -35,7 +35,7 @@ shapes = {name: tensor.shape for name, tensor in tensors.items()}
 assert shapes == parameter_shapes(config, vocabulary)
 pairs = [Encoded([1, 7, 4, 5, 6, 3], 1, [4, 5, 3]), Encoded([1, 6, 3], 0, [6, 6, 6, 4, 3])]
 wanted = model.symbol_log_likelihood(collate(pairs)).detach().numpy()
-runtime = build_runtime(config, tensors)
+runtime = build_runtime(config, tensors, vocabulary)
 memory = runtime.read(Words.of(pairs))
 lattice = runtime.follow(memory, Targets.of([0, 1], [pair.target for pair in pairs]))
 assert np.abs(lattice.log_probs() - wanted).max() < 1e-10

@@ -31,6 +31,11 @@ def test_overrides_come_last() -> None:
     assert (found.words, found.stress) == (9, False)
 
 
+def test_options_of_a_model_are_overrides() -> None:
+    found = settings_of(Run("cmudict", "hard", overrides={"copying": True, "tags": "beside"}))
+    assert found.model == replace(SIZES["small"], copying=True, tags="beside")
+
+
 def test_whole_numbers_are_numbers() -> None:
     assert repr(check_overrides({"clip": 5})) == repr(check_overrides({"clip": 5.0}))
 
@@ -42,6 +47,8 @@ def test_whole_numbers_are_numbers() -> None:
         (Run("cmudict", "hard", "huge"), "'huge'"),
         (Run("cmudict", "hard", overrides={"dropuot": 0.1}), "dropuot: .*dropout"),
         (Run("cmudict", "hard", overrides={"epochs": -1}), "epochs"),
+        (Run("cmudict", "hard", overrides={"tags": "outside"}), "tags must be inside or beside"),
+        (Run("cmudict", "soft", overrides={"copying": True}), "soft cannot copy"),
         (Run("mine", "hard", overrides={"words": 9}, files=FILES), "words: goes with corpora"),
     ],
 )
@@ -52,7 +59,14 @@ def test_no_such_thing(run: Run, words: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("epochs", 1.5), ("epochs", True), ("clip", "5"), ("strip_stress", 1), ("dropout", [0.1])],
+    [
+        ("epochs", 1.5),
+        ("epochs", True),
+        ("clip", "5"),
+        ("tags", 1),
+        ("strip_stress", 1),
+        ("dropout", [0.1]),
+    ],
 )
 def test_values_of_another_type(name: str, value: Any) -> None:
     with pytest.raises(HardalignError, match=f"^{name}: .*not of type"):

@@ -14,12 +14,21 @@ from conftest import TINY
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import BEGIN, END
 from hardalign.export import export_onnx, step_file
+from hardalign.export.layers import Network
+from hardalign.options import copied_symbols, tags_beside
 from models import tiny_description, tiny_tensors
 
 Array = NDArray[Any]
 Arrays = dict[str, Array]
 
 EXPORTABLE = ("hard", "soft", "hard-sampled", "hard-prior", "hard-hmm", "hard-monotonic")
+VARIANTS = (
+    *EXPORTABLE,
+    "hard copying",
+    "hard-hmm copying beside",
+    "hard-prior beside",
+    "soft beside",
+)
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "onnx_greedy.py"
 
 
@@ -62,6 +71,14 @@ def following(state: Arrays, result: Arrays) -> Arrays:
     changed = {name.removeprefix("next_"): result[name] for name in result if "next_" in name}
     assert changed.keys() <= state.keys()
     return state | changed
+
+
+def tiny_network(system: str, layers: int = 1) -> Network:
+    """Returns the weights and all else that graphs are made of."""
+    description = tiny_description(system, layers=layers)
+    options = (description.model, description.vocabulary)
+    tensors = tiny_tensors(system, layers=layers)
+    return Network(description.model, tensors, copied_symbols(*options), tags_beside(*options))
 
 
 def export_random(system: str, path: Path, seed: int = 0) -> None:

@@ -24,9 +24,9 @@ class Reference:
     """A model in double precision, so that only the graphs make errors."""
 
     def __init__(
-        self, config: ModelConfig, _vocabulary: Vocabulary, tensors: Mapping[str, Array]
+        self, config: ModelConfig, vocabulary: Vocabulary, tensors: Mapping[str, Array]
     ) -> None:
-        self._runtime = build_runtime(config, tensors)
+        self._runtime = build_runtime(config, tensors, vocabulary)
 
     def steps(
         self, words: Sequence[Encoded], symbols: Sequence[int]

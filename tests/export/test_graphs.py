@@ -11,19 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import TINY, random_pair, random_pairs
-from export.conftest import EXPORTABLE, Pair, following, run
+from export.conftest import VARIANTS, Pair, following, run, tiny_network
 from export.reference import Reference
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import BEGIN, END, UNKNOWN
 from hardalign.decoding import LENGTH_LIMIT
 from hardalign.export import export_onnx
 from hardalign.export.graphs import encoder_graph, step_graph
-from hardalign.export.layers import Network
 from hardalign.export.pair import IR_VERSION, OPSET
-from models import tiny_config, tiny_description, tiny_tensors
+from models import tiny_description, tiny_tensors
 
 every_shape = pytest.mark.parametrize(
-    "shape", [(system, layers) for system in EXPORTABLE for layers in (1, 2)], ids=str
+    "shape", [(system, layers) for system in VARIANTS for layers in (1, 2)], ids=str
 )
 Shape = tuple[str, int]
 """A system, and the layers of its encoder and decoder."""
@@ -38,7 +37,7 @@ def models(shape: Shape) -> tuple[Reference, Pair]:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "m.onnx"
         export_onnx(tensors, description, path)
-        return Reference(description.model, TINY, tensors), Pair(path)
+        return Reference(description.model, description.vocabulary, tensors), Pair(path)
 
 
 @every_shape
@@ -129,7 +128,7 @@ def test_a_long_chain_stays_finite(system: str) -> None:
 @every_shape
 def test_the_graphs_are_valid_and_their_sizes_free(shape: Shape) -> None:
     system, layers = shape
-    network = Network(tiny_config(system, layers), tiny_tensors(system, layers=layers))
+    network = tiny_network(system, layers)
     encoder, step = encoder_graph(network), step_graph(network)
     for graph in (encoder, step):
         opsets = [onnx.helper.make_opsetid("", OPSET)]
@@ -141,9 +140,9 @@ def test_the_graphs_are_valid_and_their_sizes_free(shape: Shape) -> None:
             assert value.doc_string
 
 
-@pytest.mark.parametrize("system", EXPORTABLE)
+@pytest.mark.parametrize("system", VARIANTS)
 def test_all_systems_are_used_in_the_same_way(system: str) -> None:
-    network = Network(tiny_config(system), tiny_tensors(system))
+    network = tiny_network(system)
     encoder, step = encoder_graph(network), step_graph(network)
     assert [value.name for value in encoder.input] == ["source", "lengths", "tags"]
     state = {value.name: value for value in encoder.output}

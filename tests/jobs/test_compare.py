@@ -8,7 +8,7 @@ from hardalign.data.example import Example
 from hardalign.data.formats import FORMATS
 from hardalign.jobs.compare import Answers, Contest, contest, model_answers
 
-SPELL = FORMATS["lexicon"].join_target
+LAYOUT = FORMATS["lexicon"]
 N = 60
 
 
@@ -21,7 +21,7 @@ ITEMS = [item(k) for k in range(N)]
 
 def answers(name: str, right: range) -> Answers:
     said = [one.targets[0] if k in right else ("X",) for k, one in enumerate(ITEMS)]
-    return model_answers(name, ITEMS, said, SPELL)
+    return model_answers(name, ITEMS, said, LAYOUT)
 
 
 def three() -> Contest:
@@ -40,7 +40,7 @@ def test_accuracy_and_who_is_right_alone() -> None:
 
 
 def test_any_reference_counts() -> None:
-    assert model_answers("m", ITEMS, [("B",)] * N, SPELL).correct == [True] * N
+    assert model_answers("m", ITEMS, [("B",)] * N, LAYOUT).correct == [True] * N
 
 
 def test_every_pair_is_tested_and_chance_is_recognised() -> None:
@@ -62,7 +62,7 @@ def test_models_that_say_the_same() -> None:
 
 
 def test_json() -> None:
-    content = json.loads(json.dumps(three().to_dict(SPELL)))
+    content = json.loads(json.dumps(three().to_dict(LAYOUT.join_target)))
     assert content["n"] == N
     assert [model["model"] for model in content["models"]] == ["good", "bad", "same"]
     assert content["alone"]["bad"][0] == {

@@ -33,7 +33,9 @@ def states() -> torch.Tensor:
 @pytest.fixture
 def memory(attention: Attention, states: torch.Tensor) -> Memory:
     present = torch.arange(POSITIONS) < LENGTHS.unsqueeze(1)
-    return attention.remember(states, present, torch.zeros_like(LENGTHS))
+    return attention.remember(
+        states, torch.zeros_like(present, dtype=torch.long), present, torch.zeros_like(LENGTHS)
+    )
 
 
 def test_weights_equal_the_reference(

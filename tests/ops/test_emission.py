@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -13,7 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from hardalign.ops import emission, naive
 from hardalign.ops.emission import emission_log_prob
-from hardalign.ops.layer import Cells, OutputLayer
+from hardalign.ops.layer import Cells, Copying, OutputLayer
 
 PRECISION = {torch.float32: 1e-6, torch.float64: 1e-12}
 dtypes = pytest.mark.parametrize("dtype", PRECISION)
@@ -23,16 +23,23 @@ dtypes = pytest.mark.parametrize("dtype", PRECISION)
 class Case:
     """Random arguments of the operation."""
 
-    layer: list[Tensor]  # query [B, I, D], key [B, J, D], weight [V, D], bias [V]
+    layer: list[Tensor]
+    """Query [B, I, D], key [B, J, D], weight [V, D], bias [V]; of a gate weight [1, D], bias [1]"""
     cells: Cells
     target: Tensor
+    copied: Tensor
+    """[B, J]"""
+
+    def output(self, *layer: Tensor) -> OutputLayer:
+        copying = Copying(self.copied, *layer[4:]) if len(layer) > 4 else None
+        return OutputLayer(*layer[:4], copying)
 
     def log_prob(self, tolerance: float = 0.0) -> Tensor:
-        return emission_log_prob(OutputLayer(*self.layer), self.cells, self.target, tolerance)
+        return emission_log_prob(self.output(*self.layer), self.cells, self.target, tolerance)
 
     def plain(self) -> Tensor:
         cells = (self.cells.word, self.cells.step, self.cells.position)
-        return naive.emission(OutputLayer(*self.layer))[(*cells, self.target)]
+        return naive.emission(self.output(*self.layer))[(*cells, self.target)]
 
     def gradients(self, output: Tensor, outer: Tensor) -> list[Tensor]:
         return list(torch.autograd.grad(output, self.layer, outer))
@@ -46,19 +53,22 @@ def random_case(
     keys: int = 4,
     width: int = 5,
     symbols: int = 6,
+    copying: bool = False,
     dtype: torch.dtype = torch.float64,
     seed: int = 0,
 ) -> Case:
     """A case in which a row may occur in several cells, as one row does in a mixture."""
     generator = torch.Generator().manual_seed(seed)
     shapes = [(words, queries, width), (words, keys, width), (symbols, width), (symbols,)]
+    shapes += [(1, width), (1,)] if copying else []
     layer = [torch.randn(shape, generator=generator, dtype=dtype) for shape in shapes]
     word, step, position, target = (
         torch.randint(size, (cells,), generator=generator)
         for size in (words, queries, keys, symbols)
     )
     layer = [tensor.requires_grad_() for tensor in layer]
-    return Case(layer, Cells(word, step, position), target)
+    copied = torch.randint(-2, symbols, (words, keys), generator=generator)
+    return Case(layer, Cells(word, step, position), target, copied)
 
 
 def spread(cells: int) -> Tensor:
@@ -67,10 +77,11 @@ def spread(cells: int) -> Tensor:
     return sign * torch.logspace(-2, -14, cells, dtype=torch.float64)
 
 
-def test_gradcheck():
-    case = random_case(7)
+@pytest.mark.parametrize("copying", [False, True])
+def test_gradcheck(copying: bool):
+    case = random_case(30, symbols=3, copying=copying)
     assert torch.autograd.gradcheck(
-        lambda *layer: emission_log_prob(OutputLayer(*layer), case.cells, case.target), case.layer
+        lambda *layer: emission_log_prob(case.output(*layer), case.cells, case.target), case.layer
     )
 
 
@@ -82,6 +93,7 @@ def test_gradcheck():
     keys=st.integers(1, 9),
     width=st.integers(1, 9),
     symbols=st.integers(1, 9),
+    copying=st.booleans(),
     seed=st.integers(0, 10**6),
 )
 def test_equals_the_plain_version(dtype: torch.dtype, cells: int, **sizes: int):
@@ -95,8 +107,9 @@ def test_equals_the_plain_version(dtype: torch.dtype, cells: int, **sizes: int):
         torch.testing.assert_close(gradient, plain, **near)
 
 
-def test_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch):
-    case = random_case(500)
+@pytest.mark.parametrize("copying", [False, True])
+def test_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch, copying: bool):
+    case = random_case(500, copying=copying)
     outer = spread(500)
 
     def everything() -> list[Tensor]:
@@ -209,11 +222,8 @@ def test_mixed_precision(half: torch.dtype):
     case = random_case(60, dtype=torch.float32)
     exact = case.plain()
     expected = case.gradients(exact, torch.ones(60))
-    mixed = Case(
-        [tensor.detach().to(half).requires_grad_() for tensor in case.layer[:2]] + case.layer[2:],
-        case.cells,
-        case.target,
-    )
+    halves = [tensor.detach().to(half).requires_grad_() for tensor in case.layer[:2]]
+    mixed = replace(case, layer=halves + case.layer[2:])
     with torch.autocast("cpu", half):
         log_prob = mixed.log_prob()
     torch.testing.assert_close(log_prob.float(), exact, rtol=0.05, atol=0.05)

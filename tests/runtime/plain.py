@@ -6,8 +6,9 @@ with every step, and probabilities are sums over it: no recursion, no log space,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -46,12 +47,26 @@ class Plain:
         return max(self.paths, key=self.paths.__getitem__)
 
 
-def plain(system: str, tensors: Tensors, pair: Encoded) -> Plain:
-    """Computes everything for one pair."""
+def plain(
+    system: str,
+    tensors: Tensors,
+    pair: Encoded,
+    copied: Mapping[int, int] = MappingProxyType({}),
+    tags: Sequence[int] = (),
+) -> Plain:
+    """Computes everything for one pair, with tags beside it; some numbers are copied to others."""
+    system, *options = system.split()
+    if "beside" in options and pair.tags:
+        letters = replace(pair, source=[BEGIN, *pair.source[1 + pair.tags :]], tags=0)
+        tags = pair.source[1 : 1 + pair.tags]
+        return _with_tags(plain(system, tensors, letters, copied, tags), pair.tags)
     p = {name: torch.from_numpy(np.asarray(tensor, np.float64)) for name, tensor in tensors.items()}
     row = SYSTEMS[system]
+    wide = p["decoder.embedding.weight"].shape[1] * 2
+    parted = not row.feeding and p["decoder.lstm.weight_ih_l0"].shape[1] == wide
+    beside = tags if parted else None
     if row.head == "soft":
-        return _soft(p, system, pair)
+        return _soft(p, system, pair, beside)
     if row.head == "pointer":
         return _pointed(p, tensors["oracle.table"], pair)
     encoded = reference.encode(p, pair.source)
@@ -60,7 +75,7 @@ def plain(system: str, tensors: Tensors, pair: Encoded) -> Plain:
         decoded = reference.fed_decode(p, encoded, pair.target, rule)
         p = reference._named_as_unfed(p)
     else:
-        decoded = reference.decode(p, pair.target)
+        decoded = reference.decode(p, pair.target, beside)
     moves, emission = [], []
     for i, h in enumerate(decoded):
         if row.attention in ("chain", "monotone chain"):
@@ -71,7 +86,9 @@ def plain(system: str, tensors: Tensors, pair: Encoded) -> Plain:
         else:
             rows = [reference.attention(p, h, encoded)] * len(encoded)
         moves.append(torch.stack(rows).numpy())
-        emission.append(torch.stack([reference.emission(p, h, e) for e in encoded]).numpy())
+        own = [copied.get(number) for number in pair.source]
+        rows = [reference.emission(p, h, e, x) for e, x in zip(encoded, own, strict=True)]
+        emission.append(torch.stack(rows).numpy())
     return enumerated(moves, emission, pair.target)
 
 
@@ -104,11 +121,21 @@ def enumerated(moves: Sequence[Array], emission: Sequence[Array], target: Sequen
     return Plain(np.array(log_probs), np.array(distributions), np.array(alphas), weights, paths)
 
 
-def _soft(p: reference.Parameters, system: str, pair: Encoded) -> Plain:
+def _with_tags(plain: Plain, tags: int) -> Plain:
+    """The same with columns of tags between begin and letters, which no symbol comes from."""
+    alpha, weights = (
+        np.insert(array, [1] * tags, 0.0, axis=1) for array in (plain.alpha, plain.weights)
+    )
+    paths = {tuple(j + tags * (j > 0) for j in path): p for path, p in plain.paths.items()}
+    return replace(plain, alpha=alpha, weights=weights, paths=paths)
+
+
+def _soft(p: reference.Parameters, system: str, pair: Encoded, tags: Sequence[int] | None) -> Plain:
     arguments = (p, system, pair.source, pair.target)
     if system == "soft":
-        rows = reference.distributions(*arguments)
-        alpha = reference.alphas(p, pair.source, pair.target).numpy()
+        encoded, decoded = reference.encode(p, pair.source), reference.decode(p, pair.target, tags)
+        rows = [reference.soft_distribution(p, h, encoded) for h in decoded]
+        alpha = torch.stack([reference.attention(p, h, encoded) for h in decoded]).numpy()
     else:
         rows = reference.fed_distributions(*arguments)
         alpha = reference.fed_alignment(*arguments).numpy()

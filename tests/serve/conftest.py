@@ -32,7 +32,7 @@ def tiny_predictor(system: str = "hard", layout: str = "pairs", seed: int = 0) -
     model = tiny_model(system, seed=seed, dtype=torch.float32)
     tensors = {name: tensor.numpy() for name, tensor in model.state_dict().items()}
     description = Description(config, TrainingConfig(), FORMATS[layout], TINY, Origin())
-    return Predictor(build_runtime(config, tensors), description)
+    return Predictor(build_runtime(config, tensors, TINY), description)
 
 
 MODELS = {

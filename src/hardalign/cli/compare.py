@@ -79,7 +79,7 @@ def compare(
         unknown = UnknownSymbols(predictor.description.vocabulary.source)
         lists = predictor.answers(items, search, unknown=unknown, exact=False, threads=cores)
         best = [predictions[0].symbols for predictions in watched(lists, f"words of {model}")]
-        answers.append(model_answers(model, items, best, layout.join_target))
+        answers.append(model_answers(model, items, best, layout))
         if report := unknown.report():
             note(f"{model}: {report}")
     result = contest(items, answers)

@@ -83,10 +83,13 @@ def evaluate(
     search, threads = Search(beam=beam), threads_or_cores(threads)
     answers = predictor.answers(items, search, unknown=unknown, exact=False, threads=threads)
     predictions = [best for best, *_ in watched(answers, "words")]
-    metrics = measure([best.symbols for best in predictions], [item.targets for item in items])
+    counted = predictor.description.format.counted
+    said = [counted(best.symbols) for best in predictions]
+    references = [[counted(target) for target in item.targets] for item in items]
+    metrics = measure(said, references)
     ece = calibration_error(
         [exp(best.log_prob) for best in predictions],
-        [best.symbols in item.targets for best, item in zip(predictions, items, strict=True)],
+        [symbols in targets for symbols, targets in zip(said, references, strict=True)],
     )
     if report := unknown.report():
         note(report)

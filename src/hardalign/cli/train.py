@@ -33,6 +33,8 @@ def train(
         str, tyro.conf.arg(metavar=f"{{{','.join(SYSTEMS)}}}", help=f"What to train.\n{_SYSTEMS}\n")
     ] = DEFAULT_SYSTEM,
     size: Literal["small", "large"] = "small",
+    copy: bool = False,
+    tags: Literal["inside", "beside"] = "inside",
     seed: int = 0,
     epochs: int = 50,
     batch_size: Number = None,
@@ -77,6 +79,10 @@ def train(
         allow_empty: Allow empty targets.
         system: What to train.
         size: The paper's two sets of hyperparameters.
+        copy: Let a source position also emit its own symbol, where the target side has it: for
+            inflection and other tasks in which most symbols stay.
+        tags: Tags inside the word are symbols before its letters, where attention sees them. Tags
+            beside it are read by the decoder at every step.
         seed: Weights, order and dropout follow from it.
         epochs: Most passes over the data; 0 writes the untrained model.
         batch_size: Pairs per step, over all devices together. (default: 20; below 2,000 pairs a
@@ -137,6 +143,8 @@ def train(
         allow_empty=allow_empty,
         system=system,
         size=size,
+        copying=copy,
+        tags=tags,
         seed=seed,
         epochs=epochs,
         batch_size=batch_size,

@@ -6,13 +6,24 @@ from collections import Counter
 from dataclasses import asdict, dataclass, fields
 
 from hardalign.data.example import Symbols
-from hardalign.data.text import CASES, NORMALIZATIONS, join, lower, normalize, segment, shorten
+from hardalign.data.text import (
+    CASES,
+    NORMALIZATIONS,
+    compose,
+    join,
+    lower,
+    normalize,
+    segment,
+    shorten,
+)
 from hardalign.errors import HardalignError
 
 COLUMNS = ("source", "target", "tags", "-")
 """What a column may hold; ``-`` is a column that is passed over."""
 MAX_SYMBOL = 100
 """The most characters of one symbol: what is longer was not cut where it should have been."""
+PARTED = ("NFD", "NFKD")
+"""Normal forms that take characters apart, which are written whole again."""
 _ADDED = ("source_case",)
 """Fields that the first model folders do not have."""
 
@@ -108,12 +119,22 @@ class Format:
         return tags
 
     def join_source(self, symbols: Symbols) -> str:
-        """Writes a source as the format spells it."""
-        return join(symbols, self.source_separator)
+        """Writes a source as the format spells it, its characters whole."""
+        return join(self._whole(symbols, self.source_separator), self.source_separator)
 
     def join_target(self, symbols: Symbols) -> str:
-        """Writes a target as the format spells it."""
-        return join(symbols, self.target_separator)
+        """Writes a target as the format spells it, its characters whole."""
+        return join(self.counted(symbols), self.target_separator)
+
+    def counted(self, symbols: Symbols) -> Symbols:
+        """Returns a target as metrics count it: in whole characters, also where NFD parted them.
+
+        So figures can be compared with those of a model that reads whole characters.
+        """
+        return self._whole(symbols, self.target_separator)
+
+    def _whole(self, symbols: Symbols, separator: str) -> Symbols:
+        return compose(symbols, separator) if self.normalization in PARTED else symbols
 
     def to_dict(self) -> dict[str, object]:
         """Returns the content as JSON can hold it."""

@@ -70,6 +70,16 @@ def join(symbols: Iterable[str], separator: str) -> str:
     return separator.join(symbols)
 
 
+def compose(symbols: Symbols, separator: str) -> Symbols:
+    """Puts characters together again that normalisation took apart: jamo become syllables.
+
+    Where a separator parts symbols, each stays one symbol; else every character is one.
+    """
+    if separator:
+        return tuple(unicodedata.normalize("NFC", symbol) for symbol in symbols)
+    return tuple(unicodedata.normalize("NFC", "".join(symbols)))
+
+
 def shorten(text: str, limit: int = 40) -> str:
     """Shows ``text`` in an error message: quoted, on one line and not too long."""
     return repr(text if len(text) <= limit else text[: limit - 1] + "…")

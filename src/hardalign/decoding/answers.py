@@ -21,8 +21,9 @@ Result = TypeVar("Result")
 
 WINDOW = 8192
 """Answers held at a time, so that words of similar length can share a batch."""
-BATCH_SYMBOLS = 4096
-"""Source symbols in a batch, padding included; a beam counts each as often as it is wide."""
+BATCH_SYMBOLS = 2048
+"""Source symbols in a batch, padding included; a beam counts each for every two hypotheses. With
+more, threads wait for each other's memory; with fewer, for Python."""
 PARTICLES = 256
 """Particles of a pair that are followed at a time, which bounds the memory that they take."""
 BATCH_CELLS = 1 << 22
@@ -55,7 +56,7 @@ def answer(
     return in_batches(
         work,
         sources,
-        lambda source: search.width * len(source.source),
+        lambda source: (search.width + 1) // 2 * len(source.source),
         window=max(1, WINDOW // search.most),
         symbols=_batch_symbols(runtime),
         threads=threads,

@@ -88,8 +88,9 @@ def _check_unchanged(files: Files) -> None:
 
 def _evaluate(run: Run, folder: Path, predictor: Predictor, test: list[Example]) -> Result:
     items = evaluation_items(test)
-    predictions = [best.symbols for (best,) in predictor.answers(items, Search())]
-    references = [item.targets for item in items]
+    counted = predictor.description.format.counted
+    predictions = [counted(best.symbols) for (best,) in predictor.answers(items, Search())]
+    references = [[counted(target) for target in item.targets] for item in items]
     pairs = zip(predictions, references, strict=True)
     epochs = epochs_of(folder)
     return Result(

@@ -8,6 +8,7 @@ from typing import Any
 
 from hardalign.config import CLIPS, ModelConfig, TrainingConfig, find_size
 from hardalign.errors import HardalignError
+from hardalign.options import check_options
 from hardalign.runs import Run
 from hardalign.systems import find_system
 
@@ -45,8 +46,10 @@ def settings_of(run: Run) -> Settings:
         )
     model = {name: value for name, value in overrides.items() if name in _MODEL}
     training = {name: value for name, value in overrides.items() if name in _TRAINING}
+    sizes = replace(size, system=run.system, **model)
+    check_options(sizes)
     return Settings(
-        replace(size, system=run.system, **model),
+        sizes,
         TrainingConfig(**({"clip": CLIPS[run.size], "seed": run.seed} | training)),
         overrides.get("words"),
         not overrides.get("strip_stress", False),
@@ -70,7 +73,7 @@ def check_overrides(overrides: dict[str, Any]) -> dict[str, Any]:
             value = float(value)
         if type(value).__name__ != wanted:
             raise HardalignError(f"{name}: {value!r} is not of type {wanted}")
-        if not math.isfinite(value):
+        if wanted == "float" and not math.isfinite(value):
             raise HardalignError(f"{name}: must be a finite number, not {value}")
         checked[name] = value
     return checked

@@ -69,7 +69,8 @@ class PriorAttention(Attention):
 
     def remember(self, nodes: Nodes, states: str) -> None:  # noqa: ARG002
         """Counts places from the first letter, after begin and tags."""
-        first = nodes("Unsqueeze", nodes("Add", "tags", integer(1)), integers(1))  # [B, 1]
+        before = nodes("Mul", "tags", integer(0 if self.network.tags else 1))
+        first = nodes("Unsqueeze", nodes("Add", before, integer(1)), integers(1))  # [B, 1]
         nodes("Sub", positions(nodes, "source"), first, name="ahead")
 
     def log_alpha(self, nodes: Nodes, decoded: str, scores: str) -> str:

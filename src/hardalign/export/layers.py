@@ -5,7 +5,7 @@ ONNX has the LSTM as one node that knows about padding.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,17 +22,28 @@ class Network:
     config: ModelConfig
     tensors: Mapping[str, Array]
     """By their names in the model folder."""
+    copied: Sequence[int] = ()
+    """The target number of each source number; see ``hardalign.options.copied_symbols``."""
+    tags: int = 0
+    """How many tags there are beside words; see ``hardalign.options.tags_beside``."""
 
     def head(self, name: str) -> Array:
         """Returns a tensor of the attention and output layers."""
         return self.tensors[f"head.attention.{name}"]
 
 
-def encoder_states(nodes: Nodes, network: Network) -> str:
-    """Adds the encoder and returns its states [B, J, 2·encoder], which are 0 at padding."""
+def encoder_states(nodes: Nodes, network: Network, source: str, lengths: str) -> str:
+    """Adds the encoder and returns its states [B, J, 2·encoder], which are 0 at padding.
+
+    Args:
+        nodes: Of the encoder's graph.
+        network: The weights.
+        source: [B, J]
+        lengths: [B]
+    """
     config = network.config
-    lengths = nodes("Cast", "lengths", to=TensorProto.INT32)
-    states = nodes("Gather", network.tensors["encoder.embedding.weight"], "source")
+    lengths = nodes("Cast", lengths, to=TensorProto.INT32)
+    states = nodes("Gather", network.tensors["encoder.embedding.weight"], source)
     states = nodes("Transpose", states, perm=[1, 0, 2])  # [J, B, ·]
     for layer in range(config.encoder_layers):
         directions = [f"encoder.{name}.{layer}.{{}}_l0" for name in ("forwards", "backwards")]
@@ -66,6 +77,8 @@ def decoder_state(nodes: Nodes, network: Network) -> str:
         for name in ("h", "c")
     ]
     states = nodes("Gather", network.tensors["decoder.embedding.weight"], "previous")
+    if network.tags:
+        states = nodes("Concat", states, "tag_vector", axis=1)
     states = nodes("Unsqueeze", states, integers(0))  # [1, N, ·]
     after = []
     for layer, hidden in enumerate(zip(*before, strict=True)):

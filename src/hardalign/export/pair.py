@@ -17,6 +17,7 @@ from hardalign.export.graphs import encoder_graph, step_graph
 from hardalign.export.layers import Network
 from hardalign.export.nodes import Array
 from hardalign.files import sha256, whole_file, write_bytes
+from hardalign.options import copied_symbols, tags_beside
 from hardalign.systems import SYSTEMS, find_system
 from hardalign.version import __version__
 
@@ -59,7 +60,8 @@ def export_onnx(tensors: Mapping[str, Array], description: Description, path: Pa
     for file in (path, step_file(path)):
         if file.is_dir():
             raise HardalignError(f"{file}: is a folder; choose another name")
-    network = Network(description.model, tensors)
+    options = (description.model, description.vocabulary)
+    network = Network(description.model, tensors, copied_symbols(*options), tags_beside(*options))
     graphs = [encoder_graph(network), step_graph(network)]
     about = _about(description, graphs)
     # The encoder is there only if the step is: it takes its place last.

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from hardalign.data.example import Example, Symbols
+from hardalign.data.formats import Format
 from hardalign.metrics import Metrics, evaluate
 from hardalign.report.significance import LEVEL, Comparison, compare, holm
 
@@ -100,14 +101,16 @@ def model_answers(
     model: str,
     items: Sequence[Example],
     predictions: Sequence[Symbols],
-    spell: Callable[[Symbols], str],
+    layout: Format,
 ) -> Answers:
     """Judges what a model says to all items."""
+    said = [layout.counted(symbols) for symbols in predictions]
+    references = [[layout.counted(target) for target in item.targets] for item in items]
     return Answers(
         model,
-        [spell(symbols) for symbols in predictions],
-        [symbols in item.targets for symbols, item in zip(predictions, items, strict=True)],
-        evaluate(predictions, [item.targets for item in items]),
+        [layout.join_target(symbols) for symbols in predictions],
+        [symbols in targets for symbols, targets in zip(said, references, strict=True)],
+        evaluate(said, references),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -9,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from hardalign.data.vocabulary import END
-from hardalign.ops.layer import OutputLayer
+from hardalign.ops.layer import Copying, OutputLayer
 
 
 @dataclass(frozen=True)
@@ -26,22 +27,38 @@ class Memory:
     """[B, J, hidden] T e_j."""
     output_key: Tensor
     """[B, J, d_s] the encoder half of S(h ⊕ e)."""
+    copied: Tensor | None = None
+    """[B, J] the class of the target symbol that each position may copy, negative where there is
+    none; None in models that do not copy."""
 
 
 class Attention(nn.Module):
     """The parameters T, S and W, which hard and soft attention share to the last number."""
+
+    copied: Tensor
+    """[source symbols] the class that each is copied to; see ``Memory.copied``."""
 
     def __init__(self, encoded: int, hidden: int, joint: int, symbols: int) -> None:
         super().__init__()
         self.score = nn.Linear(encoded, hidden)  # T
         self.combine = nn.Linear(hidden + encoded, joint)  # S
         self.output = nn.Linear(joint, symbols)  # W
+        self.gate: nn.Linear | None = None  # until ``copy_symbols``
         self._hidden = hidden
 
-    def remember(self, states: Tensor, present: Tensor, tag_counts: Tensor) -> Memory:
-        """Projects the encoder's states once for all steps."""
+    def copy_symbols(self, numbers: Sequence[int]) -> None:
+        """Adds a gate; numbers are those of ``hardalign.options.copied_symbols``."""
+        self.gate = nn.Linear(self.output.in_features, 1)
+        # It follows from the vocabulary, so it is no part of the model's weights.
+        self.register_buffer("copied", torch.tensor(numbers) - END, persistent=False)
+
+    def remember(
+        self, states: Tensor, source: Tensor, present: Tensor, tag_counts: Tensor
+    ) -> Memory:
+        """Projects the encoder's states of ``source`` [B, J] once for all steps."""
         output_key = F.linear(states, self.combine.weight[:, self._hidden :])
-        return Memory(states, present, tag_counts, self.score(states), output_key)
+        copied = None if self.gate is None else self.copied[source]
+        return Memory(states, present, tag_counts, self.score(states), output_key, copied)
 
     def log_alpha(self, decoded: Tensor, memory: Memory) -> Tensor:
         """Returns log α_j(i) [B, I, J] of states [B, I, hidden]; −inf at padding (eq. 3)."""
@@ -54,7 +71,10 @@ class Attention(nn.Module):
 
     def output_layer(self, query: Tensor, memory: Memory) -> OutputLayer:
         """Returns what decoder halves [B, I, d_s] and source words emit symbols by."""
-        return OutputLayer(query, memory.output_key, self.output_weight, self.output_bias)
+        copying = None
+        if self.gate is not None and memory.copied is not None:
+            copying = Copying(memory.copied, self.gate.weight, self.gate.bias)
+        return OutputLayer(query, memory.output_key, self.output_weight, self.output_bias, copying)
 
     def logits(self, joint: Tensor) -> Tensor:
         """Returns W c̄ + b [..., V] of vectors [..., d_s]."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -41,6 +41,17 @@ def collate(pairs: Sequence[Encoded]) -> Batch:
     target, target_lengths = pad([pair.target for pair in pairs])
     tag_counts = torch.tensor([pair.tags for pair in pairs])
     return Batch(source, source_lengths, tag_counts, target, target_lengths)
+
+
+def without_tags(batch: Batch) -> Batch:
+    """The same pairs with begin, letters and end only, no wider than the longest of them."""
+    lengths = batch.source_lengths - batch.tag_counts
+    position = torch.arange(int(lengths.max()), device=batch.source.device)
+    columns = position + torch.where(position > 0, batch.tag_counts.unsqueeze(1), 0)
+    letters = batch.source.gather(1, columns.clamp(max=batch.source.shape[1] - 1))
+    letters = letters.masked_fill(position >= lengths.unsqueeze(1), PAD)
+    none = torch.zeros_like(batch.tag_counts)
+    return replace(batch, source=letters, source_lengths=lengths, tag_counts=none)
 
 
 def pad(rows: Sequence[list[int]]) -> tuple[Tensor, Tensor]:

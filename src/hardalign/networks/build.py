@@ -22,6 +22,7 @@ from hardalign.networks.prior import PriorAttention
 from hardalign.networks.soft import SoftHead
 from hardalign.networks.transducer import Transducer
 from hardalign.networks.unfed import Head, Likelihood, Objective, UnfedTransducer
+from hardalign.options import check_options, copied_symbols, tags_beside
 from hardalign.sizes import full_joint, merged_joint, pointer_decoder
 from hardalign.systems import System, find_system, imported
 
@@ -53,8 +54,9 @@ def build_model(config: ModelConfig, vocabulary: Vocabulary) -> Transducer:
     """Returns a new network with random weights.
 
     Raises:
-        HardalignError: If there is no system of that name.
+        HardalignError: If there is no system of that name, or it cannot have an option.
     """
+    check_options(config)
     system = find_system(config.system)
     if system.builders is not None:
         network: Transducer = imported(system.builders.network)(config, vocabulary)
@@ -74,13 +76,20 @@ def unfed(
     objective: Objective,
 ) -> Transducer:
     """Returns a system without input feeding, of some head and objective."""
-    symbols = len(vocabulary.target)
+    symbols, tags = len(vocabulary.target), tags_beside(config, vocabulary)
     encoder = _encoder(config, len(vocabulary.source))
     decoder = Decoder(
-        symbols, config.embedding, config.decoder, config.decoder_layers, config.dropout
+        symbols,
+        config.embedding,
+        config.decoder,
+        config.decoder_layers,
+        config.dropout,
+        tags=config.embedding if tags else 0,
     )
-    sizes = (2 * config.encoder, config.decoder, full_joint(config), symbols)
-    return UnfedTransducer(encoder, decoder, head(sizes), objective)
+    own = head((2 * config.encoder, config.decoder, full_joint(config), symbols))
+    if copied := copied_symbols(config, vocabulary):
+        own.attention.copy_symbols(copied)
+    return UnfedTransducer(encoder, decoder, own, objective, tags)
 
 
 def _unfed(system: System, config: ModelConfig, vocabulary: Vocabulary) -> Transducer:

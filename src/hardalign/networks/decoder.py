@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -12,16 +13,24 @@ class Decoder(nn.Module):
     """Summarises the symbols produced so far; starts from a zero state."""
 
     def __init__(
-        self, symbols: int, embedding: int, hidden: int, layers: int, dropout: float
+        self, symbols: int, embedding: int, hidden: int, layers: int, dropout: float, tags: int = 0
     ) -> None:
+        """Makes a decoder; ``tags`` is the width of what it is told of a word's tags."""
         super().__init__()
         self.embedding = nn.Embedding(symbols, embedding, padding_idx=PAD)
         between = dropout if layers > 1 else 0.0
-        self.lstm = nn.LSTM(embedding, hidden, layers, batch_first=True, dropout=between)
+        self.lstm = nn.LSTM(embedding + tags, hidden, layers, batch_first=True, dropout=between)
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, target: Tensor) -> Tensor:
-        """Returns states [B, I, hidden] before each symbol of ``target`` [B, I] is produced."""
-        previous = F.pad(target[:, :-1], (1, 0), value=BEGIN)
-        states, _ = self.lstm(self.dropout(self.embedding(previous)))
+    def forward(self, target: Tensor, tags: Tensor | None = None) -> Tensor:
+        """Returns states [B, I, hidden] before each symbol of ``target`` [B, I] is produced.
+
+        Args:
+            target: [B, I]
+            tags: [B, tags] what is told of tags at every step.
+        """
+        inputs = self.embedding(F.pad(target[:, :-1], (1, 0), value=BEGIN))
+        if tags is not None:
+            inputs = torch.cat([inputs, tags.unsqueeze(1).expand(-1, inputs.shape[1], -1)], -1)
+        states, _ = self.lstm(self.dropout(inputs))
         return self.dropout(states)  # type: ignore[no-any-return]

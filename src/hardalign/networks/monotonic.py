@@ -15,7 +15,7 @@ from torch.nn import functional as F
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import BEGIN, END, PAD
 from hardalign.networks.actions import Oracle, pointers
-from hardalign.networks.batch import Batch
+from hardalign.networks.batch import Batch, without_tags
 from hardalign.networks.encoder import Encoder
 from hardalign.networks.pointer import PointerDecoder, TagFeatures
 from hardalign.networks.transducer import Transducer
@@ -45,9 +45,9 @@ class MonotonicTransducer(Transducer):
         """
         actions = self.oracle(batch)  # [B, K]
         position = pointers(actions, self.oracle.step)
-        letters, last = _letters(batch)
-        longest = int(last.max()) + 1  # no time is spent on what the tags left free
-        states = self.encoder(letters[:, :longest], last + 1)
+        letters = without_tags(batch)
+        last = letters.source_lengths - 1
+        states = self.encoder(letters.source, letters.source_lengths)
         attended = states.gather(1, position.unsqueeze(-1).expand(-1, -1, states.shape[-1]))
         features = self._features(batch).unsqueeze(1).expand(-1, actions.shape[1], -1)
         log_probs = self.decoder(
@@ -69,20 +69,3 @@ class MonotonicTransducer(Transducer):
         if self.tags is None:
             return embedding.new_zeros(len(batch), 0)
         return self.tags(batch.source, batch.tag_counts, embedding)  # type: ignore[no-any-return]
-
-
-def _letters(batch: Batch) -> tuple[Tensor, Tensor]:
-    """Source symbols [B, J] without the tags: begin, letters, end, padding; the end's place [B]."""
-    position = torch.arange(batch.source.shape[1], device=batch.source.device)
-    last = batch.source_lengths - 1 - batch.tag_counts
-    columns = torch.minimum(
-        _columns(position.expand_as(batch.source), batch.tag_counts),
-        batch.source_lengths.unsqueeze(1) - 1,
-    )
-    beyond = position > last.unsqueeze(1)
-    return batch.source.gather(1, columns).masked_fill(beyond, PAD), last
-
-
-def _columns(position: Tensor, tag_counts: Tensor) -> Tensor:
-    """The batch's columns of positions [B, K]: tags stand between begin and the first letter."""
-    return position + torch.where(position > 0, tag_counts.unsqueeze(1), 0)

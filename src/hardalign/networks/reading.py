@@ -29,7 +29,7 @@ class Reading:
         """Reads the source words of a batch."""
         states = encoder(batch.source, batch.source_lengths)
         present = within(batch.source_lengths, batch.source.shape[1])
-        memory = attention.remember(states, present, batch.tag_counts)
+        memory = attention.remember(states, batch.source, present, batch.tag_counts)
         steps = within(batch.target_lengths, batch.target.shape[1])
         return cls(memory, (batch.target - END).clamp(min=0), steps)
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
+import torch
 from torch import Tensor, nn
 
 from hardalign.networks.attention import Attention
-from hardalign.networks.batch import Batch
+from hardalign.networks.batch import Batch, without_tags
 from hardalign.networks.decoder import Decoder
 from hardalign.networks.encoder import Encoder
 from hardalign.networks.reading import Reading
@@ -44,21 +45,45 @@ class UnfedTransducer(Transducer):
     """Encoder, decoder, a head and an objective."""
 
     def __init__(
-        self, encoder: Encoder, decoder: Decoder, head: Head, objective: Objective
+        self,
+        encoder: Encoder,
+        decoder: Decoder,
+        head: Head,
+        objective: Objective,
+        tags: int = 0,
     ) -> None:
+        """Puts the parts together; the last ``tags`` source symbols are tags beside words."""
         super().__init__()
         self.encoder = encoder
         self.decoder = decoder
         self.head = head
         self.objective = objective
+        self._tags = tags
 
     def symbol_log_likelihood(self, batch: Batch) -> Tensor:
         """Returns log p(y_i | y_<i, x) [B, I] in nats, exact; 0 at padding."""
-        reading = Reading.of(batch, self.encoder, self.head.attention)
-        return self.head.log_likelihood(self.decoder(batch.target), reading)
+        return self.head.log_likelihood(*self._read(batch))
 
     def loss(self, batch: Batch) -> Tensor:
         """Returns what the objective makes of the pairs [B]."""
-        reading = Reading.of(batch, self.encoder, self.head.attention)
-        losses: Tensor = self.objective(self.head, self.decoder(batch.target), reading)
+        losses: Tensor = self.objective(self.head, *self._read(batch))
         return losses
+
+    def _read(self, batch: Batch) -> tuple[Tensor, Reading]:
+        """Returns the decoder's states [B, I, hidden], and the source words as they were read."""
+        tags = None
+        if self._tags:
+            tags, batch = self._tags_of(batch), without_tags(batch)
+        reading = Reading.of(batch, self.encoder, self.head.attention)
+        return self.decoder(batch.target, tags), reading
+
+    def _tags_of(self, batch: Batch) -> Tensor:
+        """Returns the sum [B, embedding] of the embeddings of a word's tags; unknown ones are 0."""
+        embedding = self.encoder.embedding.weight
+        column = torch.arange(batch.source.shape[1], device=batch.source.device)
+        known = (column <= batch.tag_counts.unsqueeze(1)) & (
+            batch.source >= len(embedding) - self._tags
+        )
+        counts = embedding.new_zeros(len(batch), len(embedding))
+        counts.scatter_add_(1, batch.source, known.to(counts.dtype))
+        return counts[:, -self._tags :] @ embedding[-self._tags :]

@@ -5,9 +5,10 @@ The plain version is ``naive.emission``. Here the two halves of tanh(q_i + k_j) 
 
     tanh(q + k) = 1 − 2 / (1 + exp(2q) · exp(2k)):
 
-a cell (i, j) costs a product, a reciprocal and its share of one matrix product with W.
+a cell (i, j) costs a product, a reciprocal and its share of one matrix product with W. A gate for
+copying is one more column of that product.
 
-Work is done on a list of cells, in chunks, so that memory does not grow with |x|·|y|·|Σ|. Nothing
+Work is done on a list of cells, in chunks, so that memory does not grow with |x|·|y|·|Σ|. No vector
 of a cell is kept for the backward pass; it recomputes what it needs, and only for cells whose
 gradient is not negligible.
 """
@@ -20,6 +21,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from hardalign.ops.layer import Cells, OutputLayer
 
@@ -50,8 +52,12 @@ def emission_log_prob(
         rows = cells.word * layer.query.shape[1] + cells.step
         columns = cells.word * layer.key.shape[1] + cells.position
         indices = (rows, columns, cells.word, target)
+        gate: tuple[Tensor | None, ...] = (None, None, None)
+        if layer.copying is not None:
+            own = layer.copying.symbol[cells.word, cells.position]
+            gate = (layer.copying.weight.squeeze(0), layer.copying.bias, own)
         return _EmissionLogProb.apply(  # type: ignore[no-any-return, no-untyped-call]
-            *halves, weight, layer.bias, *indices, gradient_tolerance
+            *halves, weight, layer.bias, *gate, *indices, gradient_tolerance
         )
 
 
@@ -92,6 +98,11 @@ class _Arithmetic:
         return torch.addmm(self.bias, activation, self.weight.t())
 
 
+def _gate_logits(activation: Tensor, weight: Tensor, bias: Tensor, own: Tensor) -> Tensor:
+    """[R] of copying; −inf where a position has no symbol ``own`` [R] to copy."""
+    return torch.addmv(bias, activation, weight).masked_fill_(own < 0, -torch.inf)
+
+
 def _largest(tensor: Tensor) -> float:
     """The largest absolute value."""
     if not tensor.numel():
@@ -124,6 +135,9 @@ class _EmissionLogProb(torch.autograd.Function):
         key: Tensor,
         weight: Tensor,
         bias: Tensor,
+        gate_weight: Tensor | None,
+        gate_bias: Tensor | None,
+        own: Tensor | None,
         rows: Tensor,
         columns: Tensor,
         word: Tensor,
@@ -133,32 +147,58 @@ class _EmissionLogProb(torch.autograd.Function):
         layer = _Arithmetic.of(query, key, weight, bias, len(target))
         out = query.new_empty(target.shape[0])
         for part in _chunks(target.shape[0], weight):
-            logits = layer.logits(layer.activation(rows[part], columns[part]))
+            activation = layer.activation(rows[part], columns[part])
+            logits = layer.logits(activation)
             chosen = logits.gather(1, target[part, None]).squeeze(1)
             out[part] = chosen - logits.logsumexp(-1)
-        ctx.save_for_backward(layer.query, layer.key, weight, bias, rows, columns, word, target)
+            if gate_weight is not None and gate_bias is not None and own is not None:
+                gate = _gate_logits(activation, gate_weight, gate_bias, own[part])
+                copied = F.logsigmoid(gate).masked_fill_(own[part] != target[part], -torch.inf)
+                out[part] = torch.logaddexp(F.logsigmoid(-gate) + out[part], copied)
+        gate_tensors = (gate_weight, gate_bias, own, None if own is None else out)
+        indices = (rows, columns, word, target)
+        ctx.save_for_backward(layer.query, layer.key, weight, bias, *gate_tensors, *indices)
         ctx.shortcut, ctx.tolerance = layer.shortcut, tolerance
         return out
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         (grad,) = grads
-        query, key, weight, bias, rows, columns, word, target = ctx.saved_tensors
+        query, key, weight, bias, *gate_tensors, rows, columns, word, target = ctx.saved_tensors
+        gate_weight, gate_bias, own, log_probs = gate_tensors
         grad_query, grad_key = torch.zeros_like(query), torch.zeros_like(key)
         grad_weight, grad_bias = torch.zeros_like(weight), torch.zeros_like(bias)
+        copying = own is not None
+        grad_gate_weight, grad_gate_bias = weight.new_zeros(weight.shape[1]), weight.new_zeros(1)
         kept = _considerable(grad, word, ctx.tolerance)
         layer = _Arithmetic(query, key, weight, bias, ctx.shortcut)
         for part in _chunks(len(kept), weight):
             cells = kept[part]
             activation = layer.activation(rows[cells], columns[cells])
             # d log softmax(z)_y / dz = onehot(y) − softmax(z)
-            outer = grad[cells, None]
-            grad_logits = layer.logits(activation).softmax(-1).mul_(-outer)
-            grad_logits.scatter_add_(1, target[cells, None], outer)
+            outer, symbol = grad[cells, None], target[cells, None]
+            probs = layer.logits(activation).softmax(-1)
+            if copying:
+                # The symbol was copied with probability r, its share of p(y | j): only the rest
+                # is due to the softmax, and d log p(y | j) / d gate = r − sigmoid(gate).
+                gate = _gate_logits(activation, gate_weight, gate_bias, own[cells]).unsqueeze(1)
+                share = F.logsigmoid(gate).sub_(log_probs[cells, None]).exp_()
+                share.masked_fill_(own[cells, None] != symbol, 0.0)
+                grad_gate = (share - gate.sigmoid_()).mul_(outer)
+                grad_gate_weight.addmv_(activation.t(), grad_gate.squeeze(1))
+                grad_gate_bias.add_(grad_gate.sum())
+                outer = outer * (1 - share)
+            grad_logits = probs.mul_(-outer)
+            grad_logits.scatter_add_(1, symbol, outer)
             grad_weight.addmm_(grad_logits.t(), activation)
             grad_bias.add_(grad_logits.sum(0))
             slope = activation.square_().neg_().add_(1)  # tanh' = 1 − tanh²
-            grad_sum = (grad_logits @ weight).mul_(slope)
+            grad_sum = grad_logits @ weight
+            if copying:
+                grad_sum.addr_(grad_gate.squeeze(1), gate_weight)
+            grad_sum.mul_(slope)
             grad_query.index_add_(0, rows[cells], grad_sum)
             grad_key.index_add_(0, columns[cells], grad_sum)
-        return grad_query, grad_key, grad_weight, grad_bias, None, None, None, None, None
+        grads_of_layer = (grad_query, grad_key, grad_weight, grad_bias)
+        grads_of_gate = (grad_gate_weight, grad_gate_bias) if copying else (None, None)
+        return *grads_of_layer, *grads_of_gate, *(None,) * 6

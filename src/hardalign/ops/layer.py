@@ -8,10 +8,25 @@ from torch import Tensor
 
 
 @dataclass(frozen=True)
+class Copying:
+    """What lets a position emit its own symbol: g = sigmoid(weight · tanh(query_i + key_j) + bias).
+
+    p(y | j, y_<i, x) = (1 − g) softmax(…)_y + g [y = symbol_j], and g = 0 where there is no symbol.
+    """
+
+    symbol: Tensor
+    """[B, J] the class of each position's own symbol; negative where it has none to copy."""
+    weight: Tensor
+    """[1, d_s]"""
+    bias: Tensor
+    """[1]"""
+
+
+@dataclass(frozen=True)
 class OutputLayer:
     """What turns a (step, position) pair into the probabilities of symbols.
 
-    p(· | j, y_<i, x) = softmax(W tanh(query_i + key_j) + bias).
+    p(· | j, y_<i, x) = softmax(W tanh(query_i + key_j) + bias), or what ``Copying`` makes of it.
     """
 
     query: Tensor
@@ -22,6 +37,7 @@ class OutputLayer:
     """[V, d_s] W."""
     bias: Tensor
     """[V]"""
+    copying: Copying | None = None
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,14 @@ from hardalign.ops.layer import OutputLayer
 def emission(layer: OutputLayer) -> Tensor:
     """Returns log p(· | j, y_<i, x) of every symbol, step and position: [B, I, J, V]."""
     activation = (layer.query.unsqueeze(2) + layer.key.unsqueeze(1)).tanh()  # [B, I, J, d_s]
-    return (activation @ layer.weight.t() + layer.bias).log_softmax(-1)
+    log_probs = (activation @ layer.weight.t() + layer.bias).log_softmax(-1)
+    if layer.copying is None:
+        return log_probs
+    symbol = layer.copying.symbol.unsqueeze(1)  # [B, 1, J]
+    gate = (activation @ layer.copying.weight.t() + layer.copying.bias).sigmoid()
+    gate = gate * (symbol >= 0).unsqueeze(-1)  # [B, I, J, 1]
+    own = symbol.unsqueeze(-1) == torch.arange(len(layer.bias))  # [B, 1, J, V]
+    return ((1 - gate) * log_probs.exp() + gate * own).log()
 
 
 def mixture_log_joint(log_alpha: Tensor, layer: OutputLayer, target: Tensor) -> Tensor:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hardalign.runtime.encoder import SourceStates, SourceVectors
+from hardalign.runtime.decoder import WordTags
+from hardalign.runtime.encoder import SourceStates
 from hardalign.runtime.numbers import Bools, Floats, Ints, log_softmax, of_words
-from hardalign.runtime.output import Output
+from hardalign.runtime.output import Output, OutputKeys
 from hardalign.runtime.words import Words
 
 
@@ -21,8 +22,9 @@ class Memory:
     states: SourceStates
     attention_keys: Floats
     """[B, J, hidden] T e_j."""
-    output_keys: SourceVectors
-    """The encoder half of S(h ⊕ e)."""
+    output_keys: OutputKeys
+    tags: WordTags | None = None
+    """Where they are beside the words."""
 
     @property
     def present(self) -> Bools:
@@ -39,7 +41,7 @@ class Attention:
     def remember(self, words: Words, states: SourceStates, output: Output) -> Memory:
         """Projects the encoder's states once for all steps."""
         keys = states.project(self._weight, self._bias).all
-        return Memory(words, states, keys, output.keys(states))
+        return Memory(words, states, keys, output.keys(words, states))
 
     def scores(self, memory: Memory, word: Ints, decoded: Floats) -> Floats:
         """Returns h_i · T e_j, [N, I, J], of decoder states [N, I, hidden]; −inf at padding."""

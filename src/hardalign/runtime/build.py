@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hardalign.config import ModelConfig
+from hardalign.data.vocabulary import Vocabulary
+from hardalign.options import check_options, copied_symbols, tags_beside
 from hardalign.runtime.interface import Runtime
 from hardalign.runtime.numbers import Floats
 from hardalign.systems import CHAINS, System, find_system, imported
@@ -18,17 +20,21 @@ UNFED = "head.attention"
 """The name of T, S and W in systems without input feeding."""
 
 
-def build_runtime(config: ModelConfig, tensors: Mapping[str, Floats]) -> Runtime[Any, Any]:
+def build_runtime(
+    config: ModelConfig, tensors: Mapping[str, Floats], vocabulary: Vocabulary
+) -> Runtime[Any, Any]:
     """Returns a model that answers; only what its system needs is imported.
 
     Args:
         config: The model's system and sizes.
         tensors: Its weights by the names that ``hardalign.networks`` gives them; views are kept of
             them, so that they should not change.
+        vocabulary: Its symbols.
 
     Raises:
-        HardalignError: If there is no system of that name.
+        HardalignError: If there is no system of that name, or it cannot have an option.
     """
+    check_options(config)
     system = find_system(config.system)
     if system.builders is not None:
         runtime: Runtime[Any, Any] = imported(system.builders.runtime)(config, tensors)
@@ -39,14 +45,19 @@ def build_runtime(config: ModelConfig, tensors: Mapping[str, Floats]) -> Runtime
         return Pointer(tensors, (config.encoder_layers, config.decoder_layers))
     if system.feeding is not None:
         return _fed(system, config, tensors)
-    return _unfed(system, config, tensors)
+    return _unfed(system, config, tensors, vocabulary)
 
 
 def build_members(
-    members: Sequence[tuple[ModelConfig, Mapping[str, Floats]]], temperature: float = 1.0
+    members: Sequence[tuple[ModelConfig, Mapping[str, Floats]]],
+    vocabulary: Vocabulary,
+    temperature: float = 1.0,
 ) -> Runtime[Any, Any]:
-    """Returns one model as it is, and several as an ensemble, to answer at some temperature."""
-    runtimes = [build_runtime(config, tensors) for config, tensors in members]
+    """Returns one model as it is, and several as an ensemble, to answer at some temperature.
+
+    All have the same vocabulary.
+    """
+    runtimes = [build_runtime(config, tensors, vocabulary) for config, tensors in members]
     runtime = runtimes[0]
     if len(runtimes) > 1:
         from hardalign.runtime.ensemble import Ensemble
@@ -60,9 +71,16 @@ def build_members(
 
 
 def build_reader(
-    config: ModelConfig, tensors: Mapping[str, Floats], attention: Attention
+    config: ModelConfig,
+    tensors: Mapping[str, Floats],
+    attention: Attention,
+    copied: Sequence[int] = (),
+    tags: int = 0,
 ) -> Reader:
-    """Returns the parts of a system without input feeding, with some attention."""
+    """Returns the parts of a system without input feeding, with some attention.
+
+    The last two arguments are what ``copied_symbols`` and ``tags_beside`` return.
+    """
     from hardalign.runtime.decoder import Decoder
     from hardalign.runtime.encoder import Encoder
     from hardalign.runtime.output import Output
@@ -70,18 +88,35 @@ def build_reader(
 
     return Reader(
         Encoder(tensors, config.encoder_layers),
-        Decoder(tensors, config.decoder_layers),
+        Decoder(tensors, config.decoder_layers, tags),
         attention,
-        Output(tensors, UNFED, config.decoder),
+        Output(tensors, UNFED, config.decoder, copied),
     )
 
 
-def _unfed(system: System, config: ModelConfig, tensors: Mapping[str, Floats]) -> Runtime[Any, Any]:
+def _unfed(
+    system: System, config: ModelConfig, tensors: Mapping[str, Floats], vocabulary: Vocabulary
+) -> Runtime[Any, Any]:
     from hardalign.runtime.attention import Attention, PriorAttention
 
     prior = system.attention == "prior"
     attention = PriorAttention(tensors, UNFED) if prior else Attention(tensors, UNFED)
-    reader = build_reader(config, tensors, attention)
+    tags = tags_beside(config, vocabulary)
+    reader = build_reader(config, tensors, attention, copied_symbols(config, vocabulary), tags)
+    if tags:
+        from hardalign.runtime.beside import Beside
+
+        return Beside(_headed(system, config, tensors, reader, attention))
+    return _headed(system, config, tensors, reader, attention)
+
+
+def _headed(
+    system: System,
+    config: ModelConfig,
+    tensors: Mapping[str, Floats],
+    reader: Reader,
+    attention: Attention,
+) -> Runtime[Any, Any]:
     if system.head == "soft":
         from hardalign.runtime.soft import Soft
 

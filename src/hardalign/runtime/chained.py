@@ -140,7 +140,7 @@ class Chained(Runtime[ChainMemory, ChainState]):
     def follow(self, memory: ChainMemory, targets: Targets) -> Lattice:
         """Returns the exact lattice: a chain."""
         reader, source, word = self._reader, memory.memory, targets.word
-        states, row = reader.decoder.follow(targets.previous)
+        states, row = reader.decoder.follow(targets, source.tags)
         emission = reader.output.given(
             reader.output.queries(states), row, source.output_keys, source.present, targets
         )

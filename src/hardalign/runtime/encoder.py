@@ -115,8 +115,8 @@ def _read_vectors(lstm: LSTM, inputs: Floats) -> Floats:
 
 def letters_only(words: Words) -> Words:
     """Returns the words without their tags: begin, letters, end, padding."""
-    position = np.arange(words.symbols.shape[1])
     lengths = words.lengths - words.tag_counts
+    position = np.arange(int(lengths.max(initial=0)))
     columns = source_columns(position, words.tag_counts[:, None])
     columns = np.minimum(columns, words.lengths[:, None] - 1)
     symbols = np.take_along_axis(words.symbols, columns, 1)

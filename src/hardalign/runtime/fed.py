@@ -122,7 +122,7 @@ class SoftFed(Runtime[Memory, SoftFedState]):
         hidden = parts.decoder.step(state.hidden, rows, symbols, state.fed[rows])
         log_alpha, queries = parts.look(state.memory, word, hidden)
         alpha = np.exp(log_alpha)
-        joint = (alpha[:, None] @ of_words(state.memory.output_keys.all, word))[:, 0]
+        joint = (alpha[:, None] @ of_words(state.memory.output_keys.vectors.all, word))[:, 0]
         joint += queries
         tanh_(joint)
         after = SoftFedState(state.memory, word, hidden, joint)
@@ -274,4 +274,4 @@ class HardFed(Runtime[Memory, HardFedState]):
 
     def _attended(self, memory: Memory, word: Ints, queries: Floats, position: Ints) -> Floats:
         """Returns c̄ = f(h, e_j), [N, d_s], at one position of each row."""
-        return tanh_(queries + memory.output_keys.at(word, position))
+        return tanh_(queries + memory.output_keys.vectors.at(word, position))

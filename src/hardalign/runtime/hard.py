@@ -34,7 +34,7 @@ class Hard(Unfed):
     def follow(self, memory: Memory, targets: Targets) -> Lattice:
         """Returns the exact lattice: positions are independent given both strings."""
         reader = self._reader
-        states, row = reader.decoder.follow(targets.previous)
+        states, row = reader.decoder.follow(targets, memory.tags)
         log_alpha = reader.attention.log_alpha(memory, targets.word, states[row], 0)
         log_joint = reader.output.given(
             reader.output.queries(states), row, memory.output_keys, memory.present, targets

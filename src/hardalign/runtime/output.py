@@ -3,11 +3,14 @@
 S (h ⊕ e) falls into a half from the decoder and a half from the encoder, so that the large matrix
 products are done once for each prefix and once for each source symbol. What is left for a cell
 (i, j) is a sum, a tanh and its share of one product with W.
+
+In a model that copies, a position emits its own symbol with a probability g_j, which comes from the
+same tanh (``hardalign.options``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,16 +18,41 @@ import numpy as np
 from hardalign.data.vocabulary import END
 from hardalign.runtime.encoder import SourceStates, SourceVectors
 from hardalign.runtime.numbers import Bools, Floats, Ints, log_softmax, logsumexp, of_words, tanh_
-from hardalign.runtime.words import Targets
+from hardalign.runtime.words import Targets, Words
 
 CHUNK_FLOATS = 1 << 19
 """Numbers in the buffers of a chunk of cells: 2 MB, which stay in a core's cache."""
 
 
-class Output:
-    """The maps S and W."""
+@dataclass(frozen=True)
+class OutputKeys:
+    """What source symbols bring to the output layer."""
 
-    def __init__(self, tensors: Mapping[str, Floats], name: str, hidden: int) -> None:
+    vectors: SourceVectors
+    """The encoder half of S(h ⊕ e), of size d_s."""
+    copied: Ints | None
+    """[B, J] the class of the target symbol that each position may copy, negative where there is
+    none; None in models that do not copy."""
+
+
+class Output:
+    """The maps S and W, and the gate for copying if there is one."""
+
+    def __init__(
+        self,
+        tensors: Mapping[str, Floats],
+        name: str,
+        hidden: int,
+        copied: Sequence[int] = (),
+    ) -> None:
+        """Makes an output layer.
+
+        Args:
+            tensors: The model's weights.
+            name: Of the layer.
+            hidden: Width of the decoder's states.
+            copied: The target number of each source number, as ``copied_symbols`` returns it.
+        """
         combine, self._bias = tensors[f"{name}.combine.weight"], tensors[f"{name}.combine.bias"]
         self._query = np.ascontiguousarray(combine[:, :hidden].T)  # for products of single vectors
         self._key = combine[:, hidden:]
@@ -32,6 +60,12 @@ class Output:
         self._weight = tensors[f"{name}.output.weight"][END:].T
         self._output_bias = tensors[f"{name}.output.bias"][END:]
         self.symbols = len(self._output_bias)
+        self._copied = np.array(copied, np.intp) - END if len(copied) else None
+        if self._copied is not None:
+            self._gate, self._gate_bias = (
+                tensors[f"{name}.gate.weight"][0],
+                tensors[f"{name}.gate.bias"],
+            )
 
     def queries(self, decoded: Floats) -> Floats:
         """Returns the decoder half of S(h ⊕ e) with its bias: [..., d_s]."""
@@ -39,9 +73,10 @@ class Output:
         queries += self._bias
         return queries
 
-    def keys(self, states: SourceStates) -> SourceVectors:
-        """Returns the encoder half of S(h ⊕ e) of each source symbol, vectors of size d_s."""
-        return states.project(self._key)
+    def keys(self, words: Words, states: SourceStates) -> OutputKeys:
+        """Returns what each source symbol brings."""
+        copied = None if self._copied is None else self._copied[words.symbols]
+        return OutputKeys(states.project(self._key), copied)
 
     def log_probs(self, joint: Floats) -> Floats:
         """Returns log softmax(W f) [..., V] of vectors f = tanh(S (h ⊕ e)) [..., d_s]."""
@@ -49,15 +84,37 @@ class Output:
         logits += self._output_bias
         return log_softmax(logits)
 
+    def emission(self, sums: Floats, own: Ints | None) -> Floats:
+        """Returns log p(· | j, y_<i, x) [R, V] of R cells.
+
+        Args:
+            sums: [R, d_s] of both halves of S(h ⊕ e); they are overwritten.
+            own: [R] the classes of symbols that may be copied, as ``OutputKeys.copied`` has them.
+        """
+        joint = tanh_(sums)
+        log_probs = self.log_probs(joint)
+        if own is not None:
+            copied, rest = self._gates(joint, own)
+            log_probs += rest[:, None]
+            row = np.flatnonzero(own >= 0)
+            place = row, own[row]
+            log_probs[place] = np.logaddexp(log_probs[place], copied[row])
+        return log_probs
+
+    def _gates(self, joint: Floats, own: Ints) -> tuple[Floats, Floats]:
+        """Returns log g and log (1 − g) [R] of cells, g = 0 where they have nothing to copy."""
+        gate = np.where(own >= 0, joint @ self._gate + self._gate_bias, -np.inf)
+        return -np.logaddexp(0, -gate), -np.logaddexp(0, gate)
+
     def given(
-        self, queries: Floats, row: Ints, keys: SourceVectors, present: Bools, targets: Targets
+        self, queries: Floats, row: Ints, keys: OutputKeys, present: Bools, targets: Targets
     ) -> Floats:
         """Returns log p(y_i | j, y_<i, x) of given targets for every position, [P, I, J].
 
         Args:
             queries: [M, d_s]
             row: [P, I] the query of each step.
-            keys: Of the words, of size d_s.
+            keys: Of the words.
             present: [B, J] true at source symbols.
             targets: P of them.
 
@@ -72,12 +129,18 @@ class Output:
         size = max(64, CHUNK_FLOATS // sum(self._weight.shape))
         for start in range(0, len(pair), size):
             part = slice(start, start + size)
-            p, i = pair[part], step[part]
+            p, i, j = pair[part], step[part], position[part]
             joint = queries[row[p, i]]
-            joint += keys.at(targets.word[p], position[part])
+            joint += keys.vectors.at(targets.word[p], j)
             logits = tanh_(joint) @ self._weight
             logits += self._output_bias
-            values[part] = logits[np.arange(len(p)), targets.classes[p, i]] - logsumexp(logits)
+            classes = targets.classes[p, i]
+            values[part] = logits[np.arange(len(p)), classes] - logsumexp(logits)
+            if keys.copied is not None:
+                own = keys.copied[targets.word[p], j]
+                copied, rest = self._gates(joint, own)
+                copied[own != classes] = -np.inf
+                values[part] = np.logaddexp(values[part] + rest, copied)
         emission[pair, step, position] = values
         return emission
 
@@ -98,7 +161,7 @@ class Mixture:
         cls,
         output: Output,
         queries: Floats,
-        keys: SourceVectors,
+        keys: OutputKeys,
         word: Ints,
         log_alpha: Floats,
         tolerance: float,
@@ -108,7 +171,7 @@ class Mixture:
         Args:
             output: S and W.
             queries: [N, d_s]
-            keys: Of the words, of size d_s.
+            keys: Of the words.
             word: [N] the word of each hypothesis.
             log_alpha: [N, J], −inf at padding.
             tolerance: Positions of total weight at most this are left out, and the rest is
@@ -116,18 +179,21 @@ class Mixture:
         """
         rows, length = log_alpha.shape
         if not tolerance:
-            vectors = (of_words(keys.all, word) + queries[:, None]).reshape(rows * length, -1)
+            sums = of_words(keys.vectors.all, word) + queries[:, None]
+            own = None if keys.copied is None else keys.copied[word].reshape(-1)
             cell = np.arange(rows * length).reshape(rows, length)
-            joint = output.log_probs(tanh_(vectors)).reshape(rows, length, -1)
+            joint = output.emission(sums.reshape(rows * length, -1), own)
+            joint = joint.reshape(rows, length, -1)
             joint += log_alpha[:, :, None]
             return cls(logsumexp(joint, 1), joint.reshape(rows * length, -1), cell)
         chosen = log_alpha > np.log(tolerance / length)
         log_alpha = log_softmax(np.where(chosen, log_alpha, -np.inf))
         row, position = np.nonzero(chosen)
         joint = np.empty((len(row) + 1, output.symbols), queries.dtype)
-        vectors = queries[row]
-        vectors += keys.at(word[row], position)
-        joint[:-1] = output.log_probs(tanh_(vectors))
+        sums = queries[row]
+        sums += keys.vectors.at(word[row], position)
+        own = None if keys.copied is None else keys.copied[word[row], position]
+        joint[:-1] = output.emission(sums, own)
         joint[:-1] += log_alpha[row, position, None]
         joint[-1] = -np.inf
         cell = np.full((rows, length), len(row))

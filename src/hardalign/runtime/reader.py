@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from hardalign.runtime.attention import Attention, Memory
 from hardalign.runtime.decoder import Decoder, Prefixes
-from hardalign.runtime.encoder import Encoder
+from hardalign.runtime.encoder import Encoder, letters_only
 from hardalign.runtime.interface import Runtime
 from hardalign.runtime.numbers import Floats, Ints, unwarned
 from hardalign.runtime.output import Output
@@ -38,11 +38,16 @@ class Reader:
     @unwarned
     def read(self, words: Words) -> Memory:
         """Reads source words."""
-        return self.attention.remember(words, self.encoder(words), self.output)
+        tags = self.decoder.tags(words)
+        if tags is not None:
+            words = letters_only(words)
+        memory = self.attention.remember(words, self.encoder(words), self.output)
+        return replace(memory, tags=tags)
 
     def start(self, memory: Memory) -> State:
         """Returns the state before the first step."""
-        return State(memory, np.arange(len(memory.words)), self.decoder.begin(len(memory.words)), 0)
+        every = np.arange(len(memory.words))
+        return State(memory, every, self.decoder.begin(len(every), memory.tags), 0)
 
     def advance(self, state: State, rows: Ints, symbols: Ints) -> tuple[State, Floats]:
         """Continues hypotheses; returns the next state and its log α [N, J]."""

@@ -29,7 +29,7 @@ class Soft(Unfed):
     def follow(self, memory: Memory, targets: Targets) -> Lattice:
         """Returns attention weights, and scores that are exact (eq. 8)."""
         reader = self._reader
-        states, row = reader.decoder.follow(targets.previous)
+        states, row = reader.decoder.follow(targets, memory.tags)
         alpha = np.exp(reader.attention.log_alpha(memory, targets.word, states[row], 0))
         queries = reader.output.queries(states)[row]
         log_probs = self._log_probs(queries, alpha, memory, targets.word)
@@ -38,6 +38,6 @@ class Soft(Unfed):
 
     def _log_probs(self, queries: Floats, alpha: Floats, memory: Memory, word: Ints) -> Floats:
         """Returns [N, I, V]; the encoder half of S commutes with the mixing of states."""
-        joint = alpha @ of_words(memory.output_keys.all, word)
+        joint = alpha @ of_words(memory.output_keys.vectors.all, word)
         joint += queries
         return self._reader.output.log_probs(tanh_(joint))

@@ -13,6 +13,7 @@ from hardalign.data.invent import invent as invented_examples
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.errors import HardalignError
 from hardalign.folder import Description
+from hardalign.options import check_options, copied_symbols
 from hardalign.predictor import Predictor, load
 from hardalign.systems import DEFAULT_SYSTEM, find_system
 from hardalign.training.data import Data, read_data
@@ -43,6 +44,8 @@ def train(
     min_learning_rate: float = 1e-5,
     clip: float | None = None,
     invent: int = 0,
+    copying: bool | None = None,
+    tags: str | None = None,
     device: str = "auto",
     devices: int = 1,
     precision: str = "32-true",
@@ -84,6 +87,10 @@ def train(
         clip: Largest norm of the gradient. None leaves it to the size: 5 for ``"large"``.
         invent: Learn from so many invented examples too, for inflection: real affixes around stems
             that are random.
+        copying: Whether a source position may also emit its own symbol, where the target side has
+            it; see ``hardalign.options``. None leaves it to the size, if that is one of your own.
+        tags: ``"inside"`` the word, before its letters, where attention sees them; or ``"beside"``
+            it, where the decoder reads them at every step. None likewise.
         device: ``"auto"``, ``"cpu"``, ``"cuda"`` or ``"mps"``.
         devices: How many of them, with a process for each.
         precision: ``"32-true"`` or ``"64-true"``; on a GPU also ``"bf16-mixed"`` or ``"16-mixed"``.
@@ -126,6 +133,11 @@ def train(
     if processes > 1 and devices > 1:
         raise HardalignError("members that have several devices are trained one at a time")
     model = replace(sizes, system=system)
+    if copying is not None:
+        model = replace(model, copying=copying)
+    if tags is not None:
+        model = replace(model, tags=tags)
+    check_options(model)
     beginning = None if start is None else Start.of(start, model)
     data = read_data(train, dev, format, allow_empty, reporter.note)
     pairs = sum(len(example.targets) for example in data.train)
@@ -136,6 +148,8 @@ def train(
     if beginning is not None:
         vocabulary = beginning.extended(vocabulary)
     data.check(vocabulary)
+    if model.copying and not copied_symbols(model, vocabulary):
+        reporter.note("no symbol is on both sides of the data: there is nothing to copy")
     description = Description(
         model,
         training,

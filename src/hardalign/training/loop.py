@@ -182,11 +182,13 @@ class Scores(NamedTuple):
 def development_scores(job: Job, model: Transducer) -> Scores:
     """Returns the scores by which the best epoch is chosen, from the side that answers."""
     development = job.development
-    runtime = build_runtime(job.description.model, arrays(model))
+    runtime = build_runtime(job.description.model, arrays(model), job.description.vocabulary)
     log_probs = log_likelihoods(runtime, development.pairs)
     hypotheses = predictions(runtime, development.sources)
-    words = [job.description.vocabulary.target.decode(one.symbols) for one in hypotheses]
-    metrics = evaluate(words, development.references)
+    vocabulary, counted = job.description.vocabulary, job.description.format.counted
+    words = [counted(vocabulary.target.decode(one.symbols)) for one in hypotheses]
+    references = [[counted(target) for target in own] for own in development.references]
+    metrics = evaluate(words, references)
     return Scores(math.fsum(log_probs) / max(1, len(log_probs)), metrics.acc, metrics.mld)
 
 

@@ -60,6 +60,8 @@ def train_folder(folder: Path, run: Run, reporter: Reporter) -> None:
 def calibrate(folder: Path, pairs: list[Encoded]) -> None:
     """Writes the temperature into a folder at which its model finds given pairs most probable."""
     members, description = load_members(folder)
-    runtime = build_members([(own.model, tensors) for tensors, own in members])
+    runtime = build_members(
+        [(own.model, tensors) for tensors, own in members], description.vocabulary
+    )
     temperature = round(fit_temperature(runtime, pairs), 4)
     write_description(folder, replace(description, temperature=temperature))

@@ -18,7 +18,16 @@ from hardalign.runtime.numbers import Ints
 from hardalign.shapes import parameter_shapes
 from hardalign.tensors import Tensors
 
-SHAPING = ("system", "embedding", "encoder", "encoder_layers", "decoder", "decoder_layers")
+SHAPING = (
+    "system",
+    "embedding",
+    "encoder",
+    "encoder_layers",
+    "decoder",
+    "decoder_layers",
+    "copying",
+    "tags",
+)
 """The settings that two models must share for one to go on with the other's weights."""
 ALIGNER_TABLE = "oracle.table"
 """Is learned from the training data before training begins, each time anew."""

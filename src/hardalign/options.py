@@ -1,0 +1,55 @@
+"""Options of a model that do nothing where its vocabulary has no use for them.
+
+Copying: a source position may also emit its own symbol, where both sides spell it alike,
+
+    p(y | j) = (1 − g_j) · softmax(W f)_y + g_j · [y = x_j],      g_j = sigmoid(w · f + b),
+
+f being tanh(S (h_i ⊕ e_j)), from which W makes the other probabilities too. Positions whose symbol
+the target side does not have, such as tags, have no gate: g_j = 0 there.
+
+Tags beside the word: the encoder and attention see begin, letters and end only. The decoder reads
+the sum of the tags' embeddings at every step, together with the symbol before.
+"""
+
+from __future__ import annotations
+
+from hardalign.config import ModelConfig
+from hardalign.data.vocabulary import PAD, RESERVED, Vocabulary
+from hardalign.errors import HardalignError
+from hardalign.systems import SYSTEMS, find_system
+
+
+def check_options(config: ModelConfig) -> None:
+    """Refuses options that a model's system cannot have.
+
+    Raises:
+        HardalignError: If there is such an option, or no system of that name.
+    """
+    system = find_system(config.system)
+    if config.copying and not system.can_copy:
+        able = ", ".join(name for name, system in SYSTEMS.items() if system.can_copy)
+        raise HardalignError(f"{config.system} cannot copy; the systems that can are {able}")
+    if config.tags == "beside" and not system.can_part_tags:
+        able = ", ".join(name for name, system in SYSTEMS.items() if system.can_part_tags)
+        raise HardalignError(
+            f"{config.system} has its own way with tags; beside the word they can be in {able}"
+        )
+
+
+def copied_symbols(config: ModelConfig, vocabulary: Vocabulary) -> list[int]:
+    """Returns the target number that each source number is copied to, PAD where there is none.
+
+    Where nothing can be copied, or the model does not copy, the list is empty.
+    """
+    if not config.copying:
+        return []
+    target = {symbol: RESERVED + k for k, symbol in enumerate(vocabulary.target.letters)}
+    copied = [target.get(letter, PAD) for letter in vocabulary.source.letters]
+    if not any(copied):
+        return []
+    return [PAD] * RESERVED + copied + [PAD] * len(vocabulary.source.tags)
+
+
+def tags_beside(config: ModelConfig, vocabulary: Vocabulary) -> int:
+    """Returns how many tags there are beside words; 0 where they are symbols among the others."""
+    return len(vocabulary.source.tags) if config.tags == "beside" else 0
