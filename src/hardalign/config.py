@@ -119,6 +119,11 @@ def find_size(name: str) -> ModelConfig:
     return SIZES[name]
 
 
+def default_batch_size(pairs: int) -> int:
+    """Returns a batch size that makes at least 100 steps of an epoch, from 5 to the paper's 20."""
+    return max(5, min(TrainingConfig.batch_size, pairs // 100))
+
+
 @dataclass(frozen=True)
 class TrainingConfig(_Settings):
     """The recipe. The defaults are the paper's, for size *small*.
@@ -136,6 +141,8 @@ class TrainingConfig(_Settings):
     """Training stops when the rate falls below this."""
     clip: float | None = None
     """Largest gradient norm; none for no clipping. The paper clips large models at 5."""
+    invent: int = 0
+    """So many invented examples are learned from besides the real ones."""
     seed: int = 0
     threads: int | None = None
     """Processor threads of each process, on which the last digits of the weights depend. The first
@@ -144,6 +151,7 @@ class TrainingConfig(_Settings):
     def __post_init__(self) -> None:
         self._check_whole("epochs", 0, 10**9)
         self._check_whole("batch_size", 1, 10**9)
+        self._check_whole("invent", 0, 10**9)
         self._check_whole("seed", -(2**63), 2**63 - 1)
         self._check_real("learning_rate", "above 0 and finite", math.ulp(0.0))
         self._check_real("min_learning_rate", "at least 0 and finite", 0.0)

@@ -141,7 +141,7 @@ def test_resume_needs_the_same_run(
     options = ("train", pairs, "--dev", pairs, "--out", tmp_path / "m", "--epochs", epochs)
     assert command(*options).code == 0
     result = command(*options, "--resume", "--batch-size", 3)
-    assert_complains(result, "cannot resume", "batch_size 20, now 3")
+    assert_complains(result, "cannot resume", "batch_size 5, now 3")
     with pairs.open("a") as file:
         file.write("cc\tCC\n")
     assert_complains(command(*options, "--resume"), "cannot resume", "data")

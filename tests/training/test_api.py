@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 import hardalign
-from hardalign.config import ModelConfig
+from hardalign.config import ModelConfig, default_batch_size
 from hardalign.corpora.load import load_corpus
 from hardalign.origin import CorpusOrigin
 from hardalign.training.job import Silent
@@ -88,3 +88,72 @@ def test_a_folder_that_is_taken_is_not_touched(tmp_path):
     train(out=tmp_path / "m")
     with pytest.raises(hardalign.HardalignError, match="is not empty"):
         train(out=tmp_path / "m")
+
+
+FORMS = [
+    (stem, stem + ending, tag)
+    for stem in ("walk", "talk", "jump", "play")
+    for ending, tag in (("ed", "V;PST"), ("ing", "V;PTCP"))
+]
+
+
+def inflect(out, **options):
+    options = {"format": "sigmorphon", "system": "hard-monotonic"} | options
+    return train(FORMS, FORMS, out=out, **options)
+
+
+def test_a_run_with_inventions_ends_the_same_if_it_is_interrupted(tmp_path):
+    whole = inflect(tmp_path / "whole", epochs=3, invent=10)
+    for epochs in (1, 3):
+        parts = inflect(tmp_path / "parts", epochs=epochs, resume=True, invent=10)
+    files = [tmp_path / name / "weights.safetensors" for name in ("whole", "parts")]
+    assert files[0].read_bytes() == files[1].read_bytes()
+    assert whole.description.training == parts.description.training
+    assert whole.description.training.invent == 10
+
+
+def test_inventions_change_what_is_learned_and_no_symbol(tmp_path):
+    plain, other = inflect(tmp_path / "1"), inflect(tmp_path / "2", invent=10)
+    assert plain.description.vocabulary == other.description.vocabulary
+    assert plain.log_prob("walk\tV;PST", "walked") != pytest.approx(
+        other.log_prob("walk\tV;PST", "walked"), abs=1e-9
+    )
+
+
+@pytest.mark.parametrize(
+    ("pairs", "batch_size"), [(1, 5), (90, 5), (800, 8), (2000, 20), (100_000, 20)]
+)
+def test_little_data_has_small_batches(pairs, batch_size):
+    assert default_batch_size(pairs) == batch_size
+
+
+def test_the_batch_size_follows_from_real_and_invented_examples(tmp_path):
+    def batch_size(name, **options):
+        return inflect(tmp_path / name, epochs=0, **options).description.training.batch_size
+
+    assert batch_size("1") == 5
+    assert batch_size("2", invent=1492) == 15
+    assert batch_size("3", batch_size=3) == 3
+
+
+def test_little_data_has_advice(tmp_path):
+    notes = []
+
+    class Reporter(Silent):
+        def note(self, text):
+            notes.append(text)
+
+    inflect(tmp_path / "1", reporter=Reporter())
+    train(out=tmp_path / "2", reporter=Reporter())
+    inflect(tmp_path / "3", members=2, invent=5, reporter=Reporter())
+    train(ROWS * 334, out=tmp_path / "4", reporter=Reporter())
+    advice = [note for note in notes if "only" in note]
+    assert ["8 training pairs" in one for one in advice] == [True, False]
+    assert ["invent" in one for one in advice] == [True, False]
+    assert all("members" in one for one in advice)
+
+
+def test_what_cannot_be_invented_leaves_no_folder(tmp_path):
+    with pytest.raises(hardalign.HardalignError, match="cannot invent examples"):
+        train(out=tmp_path / "m", invent=5)
+    assert not (tmp_path / "m").exists()

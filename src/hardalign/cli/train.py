@@ -48,9 +48,10 @@ def train(
     ] = None,
     seed: int = 0,
     epochs: int = 50,
-    batch_size: int = 20,
+    batch_size: Number = None,
     learning_rate: float = 1e-3,
     clip: Annotated[float | None, tyro.conf.arg(metavar="NORM", help_behavior_hint="")] = None,
+    invent: Annotated[int, tyro.conf.arg(metavar="N")] = 0,
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto",
     devices: int = 1,
     precision: Literal["32-true", "bf16-mixed", "16-mixed", "64-true"] = "32-true",
@@ -95,9 +96,12 @@ def train(
             beside it are read by the decoder at every step. (default: inside, or as in --from)
         seed: Weights, order and dropout follow from it.
         epochs: Most passes over the data; 0 writes the untrained model.
-        batch_size: Pairs per step, over all devices together.
+        batch_size: Pairs per step, over all devices together. (default: 20; below 2,000 pairs a
+            hundredth of them, at least 5)
         learning_rate: Adam's, at the start.
         clip: Largest norm of the gradient. (default: none for small, 5 for large)
+        invent: Learn from so many invented examples too: real affixes around random stems, for
+            inflection from less than some thousand examples.
         device: What to train on.
         devices: How many of them.
         precision: Of the arithmetic.
@@ -158,6 +162,7 @@ def train(
         batch_size=batch_size,
         learning_rate=learning_rate,
         clip=clip,
+        invent=invent,
         device=device,
         devices=devices,
         precision=precision,

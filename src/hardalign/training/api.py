@@ -6,9 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from hardalign.bundled import model_folder
-from hardalign.config import CLIPS, ModelConfig, TrainingConfig, find_size
+from hardalign.config import CLIPS, ModelConfig, TrainingConfig, default_batch_size, find_size
 from hardalign.corpora.load import Corpus
+from hardalign.data.example import Example
 from hardalign.data.formats import Format
+from hardalign.data.invent import invent as invented_examples
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.errors import HardalignError
 from hardalign.folder import Description, read_description
@@ -23,6 +25,9 @@ from hardalign.training.refit import train_again
 from hardalign.training.run import Run, train_folder
 from hardalign.training.warmstart import Start
 
+FEW_PAIRS = 1000
+"""Below this, training says what is worth trying."""
+
 
 def train(
     train: Data | Corpus,
@@ -35,10 +40,11 @@ def train(
     size: str | ModelConfig | None = None,
     seed: int = 0,
     epochs: int = 50,
-    batch_size: int = 20,
+    batch_size: int | None = None,
     learning_rate: float = 1e-3,
     min_learning_rate: float = 1e-5,
     clip: float | None = None,
+    invent: int = 0,
     copying: bool | None = None,
     tags: str | None = None,
     device: str = "auto",
@@ -77,10 +83,13 @@ def train(
             is that of ``start``, or ``"small"``.
         seed: Weights, order and dropout follow from it.
         epochs: Most passes over the data; 0 writes the untrained model.
-        batch_size: Pairs per step, over all devices together.
+        batch_size: Pairs per step, over all devices together. None is the paper's 20, or fewer
+            below 2,000 pairs, so that an epoch has 100 steps: 8 for 800, but never less than 5.
         learning_rate: Adam's, at the start.
         min_learning_rate: Training ends when the rate has been halved to less.
         clip: Largest norm of the gradient. None leaves it to the size: 5 for ``"large"``.
+        invent: Learn from so many invented examples too, for inflection: real affixes around stems
+            that are random.
         copying: Whether a source position may also emit its own symbol, where the target side has
             it; see ``hardalign.options``. None leaves it to the size, if that is one of your own.
         tags: ``"inside"`` the word, before its letters, where attention sees them; or ``"beside"``
@@ -116,10 +125,11 @@ def train(
     sizes, size_clip = (find_size(size), CLIPS[size]) if isinstance(size, str) else (size, None)
     training = TrainingConfig(
         epochs=epochs,
-        batch_size=batch_size,
+        batch_size=TrainingConfig.batch_size if batch_size is None else batch_size,
         learning_rate=learning_rate,
         min_learning_rate=min_learning_rate,
         clip=size_clip if clip is None else clip,
+        invent=invent,
         seed=seed,
         threads=threads,
     )
@@ -137,6 +147,10 @@ def train(
     check_options(model)
     beginning = None if start is None else Start.of(start, model)
     data = read_data(train, dev, format, allow_empty, reporter.note)
+    pairs = sum(len(example.targets) for example in data.train)
+    if batch_size is None:
+        training = replace(training, batch_size=default_batch_size(pairs + invent))
+    invented_examples(data.train, min(invent, 1), seed)  # complains before a folder is made
     vocabulary = Vocabulary.of(data.train)
     if beginning is not None:
         vocabulary = beginning.extended(vocabulary)
@@ -159,4 +173,18 @@ def train(
         train_again(Path(out), run, reporter)
     else:
         train_folder(Path(out), run, reporter)
+    if epochs and (advice := _advice(data.train, pairs, members, invent)):
+        reporter.note(advice)
     return load(out)
+
+
+def _advice(examples: list[Example], pairs: int, members: int, invent: int) -> str:
+    """Returns what is worth trying with so few pairs; empty if all of it is done already."""
+    advice = []
+    if members == 1:
+        advice.append("an ensemble (members 5) is right more often")
+    if not invent and any(example.tags for example in examples):
+        advice.append("invented examples (invent 1500) teach how tags change a word")
+    if pairs >= FEW_PAIRS or not advice:
+        return ""
+    return f"there are only {pairs} training pairs: {', and '.join(advice)}"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from hardalign.data.encoding import Encoded, encode_pairs, encode_sources
 from hardalign.data.example import Example, Symbols, evaluation_items, training_pairs
+from hardalign.data.invent import invent
 from hardalign.data.vocabulary import UNKNOWN, Vocabulary
 from hardalign.folder import Description
 from hardalign.training.checkpoint import Progress
@@ -54,13 +55,15 @@ class Job:
         cls,
         folder: Path,
         description: Description,
-        train: Iterable[Example],
+        train: Sequence[Example],
         development: Sequence[Example],
         start: Start | None = None,
     ) -> Job:
         """Number the data of a run."""
         vocabulary = description.vocabulary
-        pairs = encode_pairs(training_pairs(train), vocabulary)
+        config = description.training
+        examples = [*train, *invent(train, config.invent, config.seed)]
+        pairs = encode_pairs(training_pairs(examples), vocabulary)
         return cls(folder, description, pairs, Development.of(development, vocabulary), start)
 
 

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import pytest
+
+from hardalign.data.example import Example
+from hardalign.data.invent import invent
+from hardalign.errors import HardalignError
+
+
+def example(source: str, target: str, *tags: str) -> Example:
+    return Example(tuple(source), (tuple(target),), tags)
+
+
+VERBS = [
+    example(stem, prefix + stem + suffix, tag)
+    for stem in ("walk", "talk", "jump", "climb", "start", "end")
+    for prefix, suffix, tag in (("", "ed", "PST"), ("ge", "t", "PTCP"))
+]
+
+
+def test_affixes_and_tags_stay_and_stems_are_the_same_on_both_sides():
+    affixes = {"PST": ("", "ed"), "PTCP": ("ge", "t")}
+    invented = invent(VERBS, 200, 0)
+    assert len(invented) == 200
+    for one in invented:
+        stem, form = "".join(one.source), "".join(one.targets[0])
+        prefix, suffix = affixes[one.tags[0]]
+        assert form == prefix + stem + suffix
+        assert (stem[0], stem[-1]) in {(verb.source[0], verb.source[-1]) for verb in VERBS}
+    assert {one.tags for one in invented} == {("PST",), ("PTCP",)}
+    known = {"".join(verb.source) for verb in VERBS}
+    assert sum("".join(one.source) in known for one in invented) < 50
+
+
+def test_no_symbol_is_new():
+    symbols = {symbol for verb in VERBS for symbol in verb.source}
+    assert {symbol for one in invent(VERBS, 200, 0) for symbol in one.source} <= symbols
+
+
+def test_the_seed_decides():
+    assert invent(VERBS, 20, 1) == invent(VERBS, 20, 1) != invent(VERBS, 20, 2)
+    assert invent(VERBS, 5, 1) == invent(VERBS, 20, 1)[:5]
+    assert invent(VERBS, 0, 1) == []
+
+
+def test_what_changes_inside_a_stem_is_kept():
+    invented = invent([example("beginnen", "begannen", "PST")] * 9, 50, 0)
+    for one in invented:
+        stem, form = one.source, one.targets[0]
+        changes = [(x, y) for x, y in zip(stem, form, strict=True) if x != y]
+        assert changes == [("i", "a")]
+
+
+def test_each_target_of_an_example_counts():
+    both = Example(tuple("dream"), (tuple("dreamed"), tuple("dreamt")), ("PST",))
+    invented = [one for one in invent([*VERBS, both], 200, 0) if one.source[0] == "d"]
+    endings = {"".join(one.targets[0])[len(one.source) :] for one in invented}
+    assert endings == {"ed", "t"}
+
+
+def test_pairs_that_share_nothing_are_refused():
+    with pytest.raises(HardalignError, match="no source shares three symbols"):
+        invent([example("cat", "kæt"), example("dog", "dɒg")], 5, 0)
