@@ -38,7 +38,8 @@ class Case:
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
-        return self.scores, *vars(self.layer).values()
+        layer = self.layer
+        return self.scores, layer.query, layer.key, layer.weight, layer.bias
 
     @property
     def log_alpha(self) -> Tensor:

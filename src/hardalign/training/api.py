@@ -10,10 +10,10 @@ from hardalign.config import CLIPS, ModelConfig, TrainingConfig, default_batch_s
 from hardalign.corpora.load import Corpus
 from hardalign.data.example import Example
 from hardalign.data.formats import Format
-from hardalign.data.invent import invent as invented_examples
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.errors import HardalignError
 from hardalign.folder import Description, read_description
+from hardalign.invent import invent as invented_examples
 from hardalign.options import check_options, copied_symbols
 from hardalign.predictor import Predictor, load
 from hardalign.systems import DEFAULT_SYSTEM, find_system

@@ -9,9 +9,9 @@ from typing import Any, Protocol
 
 from hardalign.data.encoding import Encoded, encode_pairs, encode_sources
 from hardalign.data.example import Example, Symbols, evaluation_items, training_pairs
-from hardalign.data.invent import invent
 from hardalign.data.vocabulary import UNKNOWN, Vocabulary
 from hardalign.folder import Description
+from hardalign.invent import invent
 from hardalign.training.checkpoint import Progress
 from hardalign.training.warmstart import Start
 

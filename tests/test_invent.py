@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from hardalign.data.example import Example
-from hardalign.data.invent import invent
 from hardalign.errors import HardalignError
+from hardalign.invent import invent
 
 
 def example(source: str, target: str, *tags: str) -> Example:
