@@ -24,7 +24,7 @@ from pathlib import Path
 
 from serving import served
 
-TURNS = 4
+TURNS = 2
 ONE = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 SINGLE = """

@@ -26,10 +26,11 @@ AnyRuntime = Runtime[Any, Any]
 LATTICE_CELLS = 1 << 21
 """Source times target symbols of the strings that are followed together."""
 TOLERANCE = 1e-6
-"""Probability that a step of a beam search may leave out; its strings are scored again."""
-GREEDY_TOLERANCE = 1e-9
-"""Probability that a step of a greedy search may leave out. The symbol that it chooses has at least
-the average one's, so that float32 loses more of it than this, and nothing is scored again."""
+"""Probability that a step of a search may leave out: about what float32 loses anyway."""
+EXACT_TOLERANCE = 1e-9
+"""The same for a greedy search whose scores must be exact. The symbol that it chooses has at least
+the average one's probability, so that float32 loses more of it, and nothing is scored again. Of a
+beam's symbols, which may be improbable, more would be lost: complete strings are scored again."""
 FEW_SYMBOLS = 64
 """In a batch of so few source symbols nothing is left out: it would save no time."""
 SAMPLES = 512
@@ -138,8 +139,10 @@ class Batch:
         if search.samples is not None:
             return self._samples(search.samples, search.seed, places)
         if search.width == 1:
-            tolerance = GREEDY_TOLERANCE if self._cut else 0.0
-            strings = greedy(self._runtime, self._memory, self._words, every, tolerance)
+            tolerance = EXACT_TOLERANCE if exact else TOLERANCE
+            strings = greedy(
+                self._runtime, self._memory, self._words, every, tolerance if self._cut else 0.0
+            )
             return [[string] for string in strings]
         lists = self._beams(every.tolist(), search.width, search.keep)
         return self._rescored(every.tolist(), lists) if exact else lists
