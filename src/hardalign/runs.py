@@ -51,10 +51,17 @@ class Files:
         """
         paths = [path.absolute() for path in (train, dev, test)]
         try:
-            checksum = sha256("".join(sha256(path.read_bytes()) for path in paths).encode())
+            checksum = sha256("".join(map(_checksum, paths)).encode())
         except OSError as error:
             raise HardalignError(f"{error.filename}: cannot be read: {error.strerror}") from error
         return cls(str(paths[0]), str(paths[1]), str(paths[2]), format_, checksum)
+
+
+def _checksum(path: Path) -> str:
+    """Returns the SHA-256 of a file that can be read again by every run, as a device cannot."""
+    if path.exists() and not path.is_file():
+        raise HardalignError(f"{path}: cannot be read: it is no regular file")
+    return sha256(path.read_bytes())
 
 
 @dataclass(frozen=True)

@@ -146,7 +146,11 @@ def test_plans_in_files(tmp_path: Path) -> None:
     path.write_text('systems = ["hard"]\ncorpora = ["toy:copy"]')
     assert load_plan(str(path)) == [Run("toy:copy", "hard")]
     path.write_bytes(b"\xff")
-    for wrong, words in ((path, "cannot be read"), (tmp_path, "cannot be read")):
+    for wrong, words in (
+        (path, "cannot be read"),
+        (tmp_path, "cannot be read"),
+        ("/dev/zero", "no regular file"),
+    ):
         with pytest.raises(HardalignError, match=words):
             load_plan(str(wrong))
     with pytest.raises(HardalignError, match=r"no such plan.*smoke"):

@@ -59,6 +59,8 @@ def load_plan(plan: str) -> list[Run]:
     shipped = plan in shipped_plans()
     folder = resources.files("hardalign.experiments") / "plans"
     try:
+        if not shipped and Path(plan).exists() and not Path(plan).is_file():
+            raise HardalignError(f"{plan}: cannot be read: it is no regular file")
         text = (folder / f"{plan}.toml" if shipped else Path(plan)).read_text("utf-8")
     except FileNotFoundError as error:
         raise HardalignError(
