@@ -102,6 +102,8 @@ def test_files_are_known_by_their_content(tmp_path: Path) -> None:
         Files.of(tmp_path / "none", tmp_path / "none", tmp_path / "none", "pairs")
     with pytest.raises(HardalignError, match=r"zero: .* no regular file"):
         Files.of(*3 * [Path("/dev/zero")], "pairs")
+    with pytest.raises(HardalignError, match="null"):
+        Files.of(*3 * [Path("a\0b")], "pairs")
 
 
 def test_the_model_of_a_run(tmp_path: Path) -> None:

@@ -54,6 +54,8 @@ class Files:
             checksum = sha256("".join(map(_checksum, paths)).encode())
         except OSError as error:
             raise HardalignError(f"{error.filename}: cannot be read: {error.strerror}") from error
+        except ValueError as error:  # no system has such names
+            raise HardalignError(f"{paths[0]}, {paths[1]}, {paths[2]}: {error}") from error
         return cls(str(paths[0]), str(paths[1]), str(paths[2]), format_, checksum)
 
 

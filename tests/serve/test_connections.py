@@ -295,14 +295,15 @@ def test_many_clients_among_poisoners() -> None:
     assert max(healths) < patience()
 
 
-def test_a_body_that_is_no_http(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("method", [b"DELETE", b"HEAD"])
+def test_a_body_that_is_no_http(method: bytes, caplog: pytest.LogCaptureFixture) -> None:
     """It is refused once: by the server, and not by the application too, which fails then."""
-    head = b"DELETE /predict HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+    head = method + b" /predict HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
     with running() as (_, client), caplog.at_level(logging.ERROR):
         address = (client.base_url.host, client.base_url.port)
         for _ in range(2):
             with socket.create_connection(address, timeout=30) as connection:
-                connection.sendall(head + b"this is no chunk")
+                connection.sendall(head + b"this is no chunk\r\n\r\n")
                 answer = b""
                 while part := connection.recv(1 << 16):
                     answer += part

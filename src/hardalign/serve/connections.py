@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -80,9 +81,9 @@ class Connection(H11Protocol):
             self.cycle.disconnected = True
             self.cycle.message_event.set()
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            super().send_400_response(msg)
-        else:  # an answer has begun
-            self.transport.close()
+            with suppress(h11.LocalProtocolError):  # to HEAD, no body can be sent
+                super().send_400_response(msg)
+        self.transport.close()
 
     def on_response_complete(self) -> None:
         """Wait for the next request."""
