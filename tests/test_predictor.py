@@ -314,3 +314,13 @@ print(json.dumps([prediction.text, loaded, dict(os.environ) == before]))
         [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True
     )
     assert json.loads(result.stdout) == ["AE1 K SH AH0 N", [], True]
+
+
+@pytest.mark.parametrize(("name", "value"), [("members", 2), ("temperature", 1.5)])
+def test_particles_are_of_one_model_as_it_learned(name: str, value: float) -> None:
+    predict = tiny_predictor("hard-feed")
+    pairs = [replace(predict.example("abc\tN"), targets=(tuple("xyx"),))]
+    assert next(predict.estimate(pairs, 3)) < 0
+    predict.description = replace(predict.description, **{name: value})
+    with pytest.raises(HardalignError, match="particles estimate"):
+        predict.estimate(pairs, 3)

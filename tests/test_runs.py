@@ -100,7 +100,7 @@ def test_files_are_known_by_their_content(tmp_path: Path) -> None:
     assert files.train == str(tmp_path / "b" / "train")
     with pytest.raises(HardalignError, match="none: cannot be read"):
         Files.of(tmp_path / "none", tmp_path / "none", tmp_path / "none", "pairs")
-    with pytest.raises(HardalignError, match=r"zero: .* no regular file"):
+    with pytest.raises(HardalignError, match="zero: is not a regular file"):
         Files.of(*3 * [Path("/dev/zero")], "pairs")
     with pytest.raises(HardalignError, match="null"):
         Files.of(*3 * [Path("a\0b")], "pairs")

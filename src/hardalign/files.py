@@ -158,11 +158,20 @@ def read_bytes(path: Path, limit: int) -> bytes:
         status = _status(path)
         if status is None:
             raise HardalignError(f"{path}: no such file")
-        if not stat.S_ISREG(status.st_mode):
-            raise HardalignError(f"{path}: is not a regular file")
+        check_regular(path)
         if status.st_size > limit:
             raise HardalignError(f"{path}: has {status.st_size} bytes, more than {limit}")
         return path.read_bytes()
+
+
+def check_regular(path: Path) -> None:
+    """Refuses what may have no end, or cannot be read twice: devices, pipes and folders.
+
+    Raises:
+        HardalignError: If there is something at the path, and it is no regular file.
+    """
+    if path.exists() and not path.is_file():
+        raise HardalignError(f"{path}: is not a regular file")
 
 
 def parse_json(content: str | bytes, path: Path) -> Any:

@@ -212,13 +212,17 @@ class Predictor:
             A natural logarithm for each pair; −inf if its target cannot be spelled.
 
         Raises:
-            HardalignError: If the model's scores need no estimate, or it answers at a temperature,
-                which is none of the model's.
+            HardalignError: If the model's scores need no estimate, if it is an ensemble, or if it
+                answers at a temperature, which is none of the model's.
         """
         if self.system.score != "decoding rule":
             raise HardalignError(
                 f"{self.description.model.system} needs no particles; only hard-feed and "
                 "hard-feed-reinforce do"
+            )
+        if self.description.members > 1:
+            raise HardalignError(
+                "particles estimate what one model learned: give a member's folder"
             )
         if self.description.temperature != 1:
             raise HardalignError("particles estimate what was learned: load at temperature 1")

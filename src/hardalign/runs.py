@@ -19,7 +19,15 @@ from typing import Any, TypeVar
 
 from hardalign.bundled import MODEL, RUN
 from hardalign.errors import HardalignError
-from hardalign.files import JSON_LIMIT, parse_json, read_bytes, read_json, sha256, write_json
+from hardalign.files import (
+    JSON_LIMIT,
+    check_regular,
+    parse_json,
+    read_bytes,
+    read_json,
+    sha256,
+    write_json,
+)
 from hardalign.folder import METRICS
 
 LOG = "log.txt"
@@ -60,9 +68,7 @@ class Files:
 
 
 def _checksum(path: Path) -> str:
-    """Returns the SHA-256 of a file that can be read again by every run, as a device cannot."""
-    if path.exists() and not path.is_file():
-        raise HardalignError(f"{path}: cannot be read: it is no regular file")
+    check_regular(path)  # every run reads it again
     return sha256(path.read_bytes())
 
 

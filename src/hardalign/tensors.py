@@ -17,7 +17,7 @@ import safetensors.numpy
 from numpy.typing import NDArray
 
 from hardalign.errors import HardalignError
-from hardalign.files import explained, parse_json, write_bytes
+from hardalign.files import check_regular, explained, parse_json, write_bytes
 
 Tensors = dict[str, NDArray[Any]]
 
@@ -51,8 +51,7 @@ def read_tensors(
     with explained(path, "read"):
         if not path.exists():
             raise HardalignError(f"{path}: no such file; the model folder is incomplete")
-        if not path.is_file():
-            raise HardalignError(f"{path}: is not a regular file")
+        check_regular(path)
         with path.open("rb"):
             pass  # safetensors would call a file damaged that may not be read
         try:

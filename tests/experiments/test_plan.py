@@ -148,8 +148,8 @@ def test_plans_in_files(tmp_path: Path) -> None:
     path.write_bytes(b"\xff")
     for wrong, words in (
         (path, "cannot be read"),
-        (tmp_path, "cannot be read"),
-        ("/dev/zero", "no regular file"),
+        (tmp_path, "not a regular file"),
+        ("/dev/zero", "not a regular file"),
     ):
         with pytest.raises(HardalignError, match=words):
             load_plan(str(wrong))

@@ -79,10 +79,10 @@ def predict(
         seed: Of --sample: a word at the same place in its file gets the same strings again.
         temperature: Take each symbol's probabilities to the power 1/T, which makes them more alike
             above 1 and less below. (default: what training found to fit; 1 is as it learned)
-        scores: Add a column, log p(prediction | source), the natural logarithm, computed anew as
-            hardalign score does. It is exact but for two systems: hard-feed gives the probability
-            under the rule by which it decodes, monotonic a lower bound, summed over the ways to
-            write the string that the search found.
+        scores: Add a column, log p(prediction | source), the natural logarithm, which is what
+            hardalign score gives, to the precision of float32. It is exact but for two systems:
+            hard-feed gives the probability under the rule by which it decodes, monotonic a lower
+            bound, summed over the ways to write the string that the search found.
         alignments: Add a last column, where each symbol of the prediction came from: index pairs
             source-target, from 0, as hardalign align prints them.
         jsonl: Print one JSON object per input line: source and predictions, each with text,

@@ -33,6 +33,7 @@ from hardalign.corpora.registry import registry, unknown_corpus
 from hardalign.data.formats import FORMATS
 from hardalign.errors import HardalignError, InputError
 from hardalign.experiments.settings import check_overrides, settings_of
+from hardalign.files import check_regular
 from hardalign.runs import Files, Run
 from hardalign.systems import find_system
 
@@ -59,8 +60,8 @@ def load_plan(plan: str) -> list[Run]:
     shipped = plan in shipped_plans()
     folder = resources.files("hardalign.experiments") / "plans"
     try:
-        if not shipped and Path(plan).exists() and not Path(plan).is_file():
-            raise HardalignError(f"{plan}: cannot be read: it is no regular file")
+        if not shipped:
+            check_regular(Path(plan))
         text = (folder / f"{plan}.toml" if shipped else Path(plan)).read_text("utf-8")
     except FileNotFoundError as error:
         raise HardalignError(
