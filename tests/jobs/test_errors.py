@@ -10,8 +10,8 @@ import pytest
 from hardalign.data.example import Example
 from hardalign.data.formats import FORMATS
 from hardalign.jobs.errors import ErrorReport, Outcome, find_errors, slips
-from hardalign.jobs.errors_page import page
-from hardalign.jobs.errors_text import aligned_rows, terminal_report, tsv_rows
+from hardalign.jobs.errors_page import aligned_rows, page
+from hardalign.jobs.errors_text import terminal_report, tsv_rows
 from jobs.fakes import FakePredictor
 
 
