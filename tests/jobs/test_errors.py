@@ -166,11 +166,11 @@ def test_nothing_on_the_page_is_markup_of_the_data() -> None:
 
 def test_a_reference_the_model_cannot_spell_has_no_origin() -> None:
     class Unable(FakePredictor):
-        def align_pairs(self, pairs: Any) -> Any:
+        def align_pairs(self, pairs: Any, *, threads: int = 1) -> Any:
             for pair, alignment in super().align_pairs(pairs):
                 yield pair, None if "?" in pair.targets[0] else alignment
 
-        def score(self, pairs: Any) -> Any:
+        def score(self, pairs: Any, *, threads: int = 1) -> Any:
             yield from ([-math.inf] for _ in pairs)
 
     predictor: Any = Unable()

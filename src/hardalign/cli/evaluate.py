@@ -67,8 +67,8 @@ def evaluate(
     from hardalign.data.example import evaluation_items
     from hardalign.data.vocabulary import UnknownSymbols
     from hardalign.decoding import Search
+    from hardalign.jobs.compare import model_answers
     from hardalign.metrics import calibration_error
-    from hardalign.metrics import evaluate as measure
     from hardalign.predictor import load
 
     predictor = load(model, temperature=temperature)
@@ -84,14 +84,10 @@ def evaluate(
     search, threads = Search(beam=beam), threads_or_cores(threads)
     answers = predictor.answers(items, search, unknown=unknown, exact=False, threads=threads)
     predictions = [best for best, *_ in watched(answers, "words")]
-    counted = predictor.description.format.counted
-    said = [counted(best.symbols) for best in predictions]
-    references = [[counted(target) for target in item.targets] for item in items]
-    metrics = measure(said, references)
-    ece = calibration_error(
-        [exp(best.log_prob) for best in predictions],
-        [symbols in targets for symbols, targets in zip(said, references, strict=True)],
-    )
+    symbols = [best.symbols for best in predictions]
+    judged = model_answers(model, items, symbols, predictor.description.format)
+    metrics = judged.metrics
+    ece = calibration_error([exp(best.log_prob) for best in predictions], judged.correct)
     note(unknown.report())
     signature = " | ".join(
         [

@@ -6,10 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from rich.cells import cell_len, set_cell_size
-
 from hardalign.data.example import Symbols
 from hardalign.jobs.errors import ErrorReport
+from hardalign.report.markup import Table
 
 SHOWN = 20
 """Confusions in the terminal report."""
@@ -126,9 +125,5 @@ def _counts(count: int, total: int) -> list[str]:
 def _table(title: str, heads: list[str], rows: list[list[str]]) -> list[str]:
     if not rows:
         return []
-    widths = [max(cell_len(row[k]) for row in [heads, *rows]) for k in range(len(heads))]
-    lines = ["", title]
-    for row in [heads, *rows]:
-        cells = (set_cell_size(cell, width) for cell, width in zip(row, widths, strict=True))
-        lines.append("  " + "  ".join(cells).rstrip())
-    return lines
+    table = Table(title, tuple(heads), [tuple(row) for row in rows], texts=len(heads))
+    return ["", title, *(f"  {line}" for line in table.text()[:-1].split("\n"))]

@@ -69,7 +69,8 @@ class Decision:
 
 def decide(finding: Finding, cells: Cells) -> tuple[Verdict, list[Decision]]:
     """Test the claims of a finding on all data sets of the paper's tasks that have the runs."""
-    evidence = {c: found for c in finding.claims if (found := _evidence(c, cells)) is not None}
+    gathered = {claim: _evidence(claim, cells) for claim in finding.claims}
+    evidence = {claim: one for claim, one in gathered.items() if one is not None}
     p_words = _holm({claim: one.words.p for claim, one in evidence.items()})
     p_seeds = _holm({claim: one.seeds.p for claim, one in evidence.items() if one.seeds})
     decisions = [
@@ -134,13 +135,13 @@ def _verdict(evidence: Evidence, p: float, p_seeds: float | None) -> Verdict:
 
 def _together(verdicts: Iterable[Verdict]) -> Verdict:
     """The verdict on a finding: of its claims, as far as there are runs."""
-    found = set(verdicts) - {"no runs at hand"}
-    if not found:
+    decided = set(verdicts) - {"no runs at hand"}
+    if not decided:
         return "no runs at hand"
-    if len(found) == 1:
-        return found.pop()
-    if {"supported", "contradicted"} <= found:
+    if len(decided) == 1:
+        return decided.pop()
+    if {"supported", "contradicted"} <= decided:
         return "mixed"
-    if "supported" in found:
+    if "supported" in decided:
         return "supported in part"
-    return "contradicted" if "contradicted" in found else "too few seeds"
+    return "contradicted" if "contradicted" in decided else "too few seeds"

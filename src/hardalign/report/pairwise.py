@@ -43,18 +43,18 @@ def overall_tables(cells: Cells) -> Iterator[Table]:
     for size in SIZES:
         chosen = {s: systems for s, systems in cells.items() if s.size == size and s.is_the_papers}
         names = in_order({name for systems in chosen.values() for name in systems})
-        items = {pair: _items(chosen, *pair) for pair in combinations(names, 2)}
-        if square := _square({pair: found for pair, found in items.items() if found}):
+        items: dict[tuple[str, str], list[Floats]] = {}
+        for names_of_two in combinations(names, 2):
+            pairs = paired(chosen, *names_of_two).values()
+            data_sets = [one for pair in pairs if (one := differences(*pair)) is not None]
+            if data_sets:
+                items[names_of_two] = data_sets
+        if square := _square(items):
             yield _table(f"All data sets, {size}", names, square, counted=True)
 
 
-def _items(cells: Cells, first: str, second: str) -> list[Floats]:
-    found = (differences(*pair) for pair in paired(cells, first, second).values())
-    return [items for items in found if items is not None]
-
-
 def _square(items: dict[tuple[str, str], list[Floats]]) -> Square:
-    tests = {names: compare(found) for names, found in items.items()}
+    tests = {names: compare(data_sets) for names, data_sets in items.items()}
     adjusted = holm([test.p for test in tests.values()])
     return dict(zip(tests, zip(tests.values(), adjusted, strict=True), strict=True))
 

@@ -7,7 +7,7 @@ import io
 import statistics
 from collections.abc import Iterable
 
-from hardalign.report.cells import Cell, Cells, Setting
+from hardalign.report.cells import Cell, Cells, Setting, average
 from hardalign.report.pairwise import Square
 from hardalign.report.paper import ACC, MFS, MLD, PER, WER, Metric, published
 
@@ -40,7 +40,8 @@ def pairs_csv(compared: dict[Setting, Square]) -> str:
 
 def _figures(setting: Setting, cell: Cell, metric: Metric) -> Row:
     paper = published(setting.corpus, setting.size, cell.system, metric)
-    ours, runs = cell.mean(metric), cell.results
+    ours, deviation = average([cell], metric)
+    runs = cell.results
     return {
         "task": setting.task,
         **_setting(setting),
@@ -48,7 +49,7 @@ def _figures(setting: Setting, cell: Cell, metric: Metric) -> Row:
         "metric": metric.name,
         "paper": paper,
         "ours": ours,
-        "sd": cell.deviation(metric),
+        "sd": deviation,
         "difference": None if paper is None or ours is None else ours - paper,
         "seeds": " ".join(str(run.run.seed) for run in runs),
         "items": runs[0].sources,
