@@ -44,13 +44,10 @@ def create_app(
     host: str,
     lexicons: Mapping[str, Lexicon] = MappingProxyType({}),
 ) -> ASGIApp:
-    """Returns an application that answers for some models.
+    """Returns an application that answers for some models, by their names.
 
-    Args:
-        models: By the names they are to have; the first is the one meant where none is named.
-        limits: Of requests.
-        host: The address it is served on; see ``Guard``.
-        lexicons: Known words, by the names of the models for which they answer.
+    The first model is meant where a request names none. ``host`` is the address it is served on,
+    for ``Guard``; a model may have a lexicon of known words.
     """
     batcher = Batcher(models, limits.waiting, lexicons)
     description = Models(models=describe_models(models, lexicons), limits=limits)

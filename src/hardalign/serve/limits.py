@@ -33,12 +33,6 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 def work_of(symbols: int, width: int, alignments: bool) -> int:
-    """Returns the work of a word: a step for each symbol, and in each a look at all of them.
-
-    Args:
-        symbols: Of the source, its tags included; begin and end are looked at too.
-        width: Of the beam.
-        alignments: Whether they are wanted as well.
-    """
-    size = symbols + 2
+    """Returns the work of a word: a step for each symbol, and in each a look at all of them."""
+    size = symbols + 2  # begin and end are looked at too
     return size * (size + 25) // 25 * width * (1 + alignments)

@@ -5,7 +5,7 @@ JSON is checked against them, written from them, and described by them in OpenAP
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -152,8 +152,3 @@ class Refusal(Message):
     """What is wrong, in a sentence, with the limit, if there is one."""
 
     error: str
-
-
-def schemas(types: list[type]) -> tuple[tuple[dict[str, Any], ...], dict[str, Any]]:
-    """Returns a reference to the JSON schema of each type, and the schemas by their names."""
-    return msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")

@@ -21,11 +21,7 @@ FETCH_SECONDS = 30.0
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Takes a port.
-
-    Args:
-        host: A name or address of this machine.
-        port: 0 is any free one.
+    """Takes a port of a name or address of this machine; 0 is any free one.
 
     Raises:
         HardalignError: If it cannot be had.
