@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from experiments.conftest import Memory, Scripted, tiny_run
+from hardalign.experiments.engine import STOPPED
 from hardalign.experiments.local import Circumstances, Local
 from hardalign.experiments.plan import load_plan
 from hardalign.experiments.tune import (
     RANGES,
-    STOPPED,
     Method,
     Rungs,
     Trials,
