@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import sys
 import uuid
@@ -45,6 +46,9 @@ class EngineOptions:
 
         if self.workers is not None and self.workers < 1:
             raise HardalignError(f"--workers must be at least 1, not {self.workers}")
+        need = self.cpus_per_run, self.gpus_per_run
+        if not min(need) >= 0 or not 0 < max(need) < math.inf:
+            raise HardalignError("--cpus-per-run and --gpus-per-run: a run needs some of one")
         circumstances = Circumstances(
             folder.absolute(),
             uuid.uuid4().hex,

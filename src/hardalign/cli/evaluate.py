@@ -132,6 +132,6 @@ def _corpus_test_set(predictor: Predictor, data_dir: Path | None) -> tuple[list[
 
 def _file_name(file: str) -> str:
     """Names a file in a signature, by its content too."""
-    if not Path(file).is_file():  # a pipe cannot be read twice
+    if file == "-" or not Path(file).is_file():  # a pipe cannot be read twice
         return file_name(file)
     return f"{file} sha256:{sha256(Path(file).read_bytes())[:12]}"

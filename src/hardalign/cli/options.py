@@ -32,9 +32,7 @@ if TYPE_CHECKING:
 else:
     Strings = tuple  # of what, tyro would need typeguard to see
 Files = Annotated[
-    Strings,
-    tyro.conf.UseAppendAction,
-    tyro.conf.arg(metavar="FILE", help_behavior_hint=""),
+    Strings, tyro.conf.UseAppendAction, tyro.conf.arg(metavar="FILE", help_behavior_hint="")
 ]
 OptionalModel = Annotated[Optional[str], tyro.conf.arg(metavar="MODEL", help_behavior_hint="")]
 OptionalFile = Annotated[Optional[str], tyro.conf.arg(metavar="FILE", help_behavior_hint="")]

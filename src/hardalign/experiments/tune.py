@@ -122,7 +122,8 @@ def write_plan(path: Path, run: Run, comment: str) -> None:
 
 
 def _lines(table: dict[str, Any]) -> list[str]:
-    return [f"{key} = {json.dumps(value)}" for key, value in table.items()]
+    # TOML knows no halves of a character, as JSON in ASCII has them.
+    return [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in table.items()]
 
 
 def _values(folder: Path, run: Run) -> list[float]:

@@ -158,14 +158,7 @@ def find_errors(
     unknown: UnknownSymbols | None = None,
     threads: int = 1,
 ) -> ErrorReport:
-    """Predicts the sources of a file greedily and looks at what is wrong.
-
-    Args:
-        predictor: The model.
-        items: Sources, each once, with all their references, as ``evaluation_items`` makes them.
-        unknown: Counts the symbols that the model has never seen.
-        threads: How many threads answer.
-    """
+    """Predicts items, as ``evaluation_items`` makes them, greedily and looks at what is wrong."""
     report = ErrorReport()
     confusions: dict[tuple[SlipKind, str, str], Confusion] = {}
     right: list[Outcome] = []

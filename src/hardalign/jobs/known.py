@@ -163,12 +163,7 @@ def answers_with_known(
         entries = _entries(predictor, pairs, alignments, exact, threads)
         questions = [example for example in known if not example.targets]
         answers = predictor.answers(
-            questions,
-            search,
-            unknown=unknown,
-            alignments=alignments,
-            exact=exact,
-            threads=threads,
+            questions, search, unknown=unknown, alignments=alignments, exact=exact, threads=threads
         )
         for example in known:
             if example.targets:

@@ -113,8 +113,8 @@ def compare_seeds(data_sets: Sequence[tuple[Sequence[float], Sequence[float]]]) 
     if variance == 0:  # all seeds did the same
         return SeedComparison(difference, 1.0 if difference == 0 else 1 / (1 + DRAWS))
     freedom = variance**2 / shares
-    drawn = np.random.default_rng(SEED).standard_t(freedom, DRAWS)
-    as_large = np.abs(drawn) >= abs(difference) / np.sqrt(variance)
+    by_chance = np.random.default_rng(SEED).standard_t(freedom, DRAWS)
+    as_large = np.abs(by_chance) >= abs(difference) / np.sqrt(variance)
     return SeedComparison(difference, float((1 + as_large.sum()) / (1 + DRAWS)))
 
 
@@ -145,8 +145,8 @@ def _flipped_means(differences: Floats, random: np.random.Generator) -> Floats:
 def _resampled_means(differences: Floats, random: np.random.Generator) -> Floats:
     """Means of items drawn with replacement, [DRAWS]."""
     values, counts = _values(differences)
-    drawn = random.multinomial(len(differences), counts / counts.sum(), size=DRAWS)
-    return np.asarray(drawn @ values / len(differences))
+    samples = random.multinomial(len(differences), counts / counts.sum(), size=DRAWS)
+    return np.asarray(samples @ values / len(differences))
 
 
 def _values(numbers: Floats) -> tuple[Floats, NDArray[np.int64]]:

@@ -32,8 +32,8 @@ def listen(host: str, port: int) -> socket.socket:
         (family, *_, address), *_ = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
         listening = socket.create_server((address[0], port), family=family, backlog=BACKLOG)
     except (OSError, UnicodeError) as error:  # a name may have parts that no name can have
-        said = error.strerror if isinstance(error, OSError) else "this can be no host's name"
-        reason = str(said).partition(" (")[0]  # Python adds the address in brackets
+        text = error.strerror if isinstance(error, OSError) else "this can be no host's name"
+        reason = str(text).partition(" (")[0]  # Python adds the address in brackets
         raise HardalignError(
             f"cannot listen on {host} port {port}: {reason}; choose another host or port"
         ) from error
