@@ -24,8 +24,7 @@ from hardalign.predictor import Predictor
 from hardalign.serve.batcher import Batcher
 from hardalign.serve.collection import describe_models
 from hardalign.serve.guard import Guard
-from hardalign.serve.limits import Limits
-from hardalign.serve.messages import Answers, Health, Models, Refusal
+from hardalign.serve.messages import Answers, Health, Limits, Models, Refusal
 from hardalign.serve.openapi import describe_api
 from hardalign.serve.question import read_question
 from hardalign.version import __version__

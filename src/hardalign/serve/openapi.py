@@ -6,8 +6,7 @@ from typing import Any
 
 import msgspec
 
-from hardalign.serve.limits import Limits
-from hardalign.serve.messages import Answers, Health, Models, Refusal, Request
+from hardalign.serve.messages import Answers, Health, Limits, Models, Refusal, Request
 from hardalign.version import __version__
 
 Schema = dict[str, Any]
