@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -72,16 +73,16 @@ def run_all(
         How each run ended: done, failed, busy or stopped.
     """
     states: dict[Run, State] = {}
-    for run in runs:
-        states[run] = "waiting" if prepare(folder, run) else "done"
-        if falls_behind is not None and (folder / run.name / STOPPED).exists():
-            states[run] = "stopped"
-        if falls_behind is not None and states[run] != "waiting":
-            falls_behind(run)  # it is too late to stop, but others are compared with it
-    waiting = [run for run, state in states.items() if state == "waiting"]
-    running: list[Run] = []
-    watcher.update(states)
-    try:
+    with closing(engine):
+        for run in runs:
+            states[run] = "waiting" if prepare(folder, run) else "done"
+            if falls_behind is not None and (folder / run.name / STOPPED).exists():
+                states[run] = "stopped"
+            if falls_behind is not None and states[run] != "waiting":
+                falls_behind(run)  # it is too late to stop, but others are compared with it
+        waiting = [run for run, state in states.items() if state == "waiting"]
+        running: list[Run] = []
+        watcher.update(states)
         while waiting or running:
             for _ in range(min(engine.free(), len(waiting))):
                 run = waiting.pop(0)
@@ -90,18 +91,15 @@ def run_all(
                 states[run] = "running"
             watcher.update(states)
             ended = dict(engine.ended())
-            for run in list(running):
+            for run in running:
                 behind = falls_behind is not None and falls_behind(run)
                 if run in ended:
                     states[run] = ended[run]
                 elif behind:
                     engine.stop(run)
-                    write_json(
-                        folder / run.name / STOPPED, {"epoch": len(epochs_of(folder / run.name))}
-                    )
+                    own = folder / run.name
+                    write_json(own / STOPPED, {"epoch": len(epochs_of(own))})
                     states[run] = "stopped"
             running = [run for run in running if states[run] == "running"]
         watcher.update(states)
-    finally:
-        engine.close()
     return states
