@@ -105,15 +105,6 @@ def collect(results: Iterable[Result]) -> Cells:
     }
 
 
-def paired(cells: Cells, first: str, second: str) -> dict[Setting, tuple[Cell, Cell]]:
-    """Returns the settings of the paper in which both systems have runs, with these."""
-    return {
-        setting: (systems[first], systems[second])
-        for setting, systems in cells.items()
-        if setting.is_the_papers and {first, second} <= systems.keys()
-    }
-
-
 def differences(first: Cell, second: Cell) -> Floats | None:
     """Returns how much better the first did on each item, in points of accuracy (-100 to 100).
 

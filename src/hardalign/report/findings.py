@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from hardalign.report.cells import Cells, Setting, differences, paired
+from hardalign.report.cells import Cells, Setting, differences
 from hardalign.report.claims import Claim, Finding
 from hardalign.report.paper import published_accuracy
 from hardalign.report.significance import (
@@ -89,11 +89,12 @@ def decide(finding: Finding, cells: Cells) -> tuple[Verdict, list[Decision]]:
 
 
 def _evidence(claim: Claim, cells: Cells) -> Evidence | None:
-    both = {
-        setting: (items, pair)
-        for setting, pair in paired(cells, claim.better, claim.worse).items()
-        if (items := differences(*pair)) is not None
-    }
+    both = {}
+    for setting, systems in cells.items():
+        if setting.is_the_papers and {claim.better, claim.worse} <= systems.keys():
+            pair = systems[claim.better], systems[claim.worse]
+            if (items := differences(*pair)) is not None:
+                both[setting] = items, pair
     if not both:
         return None
     paper = [d for setting in both if (d := _paper_difference(setting, claim)) is not None]
