@@ -14,8 +14,6 @@ from hardalign.cli.console import console, note
 from hardalign.experiments.engine import State
 from hardalign.runs import Run, epochs_of
 
-_ORDER: tuple[State, ...] = ("running", "failed", "busy", "waiting", "done", "stopped")
-"""What is most worth seeing comes first: a terminal may not have room for all runs."""
 _STYLES: dict[State, str] = {
     "running": "bold",
     "failed": "red",
@@ -24,6 +22,8 @@ _STYLES: dict[State, str] = {
     "done": "green",
     "stopped": "dim",
 }
+"""What is most worth seeing comes first: a terminal may not have room for all runs."""
+_ORDER = list(_STYLES)
 _INTERVAL = 1.0
 """Seconds between two readings of the runs' progress from their folders."""
 

@@ -113,14 +113,10 @@ def model_answers(
 
 def contest(items: Sequence[Example], answers: Sequence[Answers]) -> Contest:
     """Compares models that answered the same items, each pair of them by a paired test."""
-    pairs = list(combinations(answers, 2))
-    comparisons = [
-        compare([100 * (np.array(first.correct, float) - np.array(second.correct, float))])
-        for first, second in pairs
-    ]
-    corrected = holm([one.p for one in comparisons])
-    duels = [
-        Duel(first.model, second.model, comparison, p)
-        for (first, second), comparison, p in zip(pairs, comparisons, corrected, strict=True)
-    ]
+    tests = {}
+    for first, second in combinations(answers, 2):
+        points = 100 * (np.array(first.correct, float) - np.array(second.correct, float))
+        tests[first.model, second.model] = compare([points])
+    corrected = holm({models: test.p for models, test in tests.items()})
+    duels = [Duel(*models, test, corrected[models]) for models, test in tests.items()]
     return Contest(list(items), list(answers), duels)

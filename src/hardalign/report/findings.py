@@ -71,8 +71,8 @@ def decide(finding: Finding, cells: Cells) -> tuple[Verdict, list[Decision]]:
     """Test the claims of a finding on all data sets of the paper's tasks that have the runs."""
     gathered = {claim: _evidence(claim, cells) for claim in finding.claims}
     evidence = {claim: one for claim, one in gathered.items() if one is not None}
-    p_words = _holm({claim: one.words.p for claim, one in evidence.items()})
-    p_seeds = _holm({claim: one.seeds.p for claim, one in evidence.items() if one.seeds})
+    p_words = holm({claim: one.words.p for claim, one in evidence.items()})
+    p_seeds = holm({claim: one.seeds.p for claim, one in evidence.items() if one.seeds})
     decisions = [
         Decision(
             claim,
@@ -117,10 +117,6 @@ def _paper_difference(setting: Setting, claim: Claim) -> float | None:
     better = published_accuracy(setting.corpus, setting.size, claim.better)
     worse = published_accuracy(setting.corpus, setting.size, claim.worse)
     return None if better is None or worse is None else better - worse
-
-
-def _holm(values: dict[Claim, float]) -> dict[Claim, float]:
-    return dict(zip(values, holm(list(values.values())), strict=True))
 
 
 def _verdict(evidence: Evidence, p: float, p_seeds: float | None) -> Verdict:

@@ -46,8 +46,8 @@ def _square(names: list[str], settings: list[dict[str, Cell]]) -> Square:
         items = (differences(systems[first], systems[second]) for systems in both)
         if data_sets := [one for one in items if one is not None]:
             tests[first, second] = compare(data_sets)
-    adjusted = holm([test.p for test in tests.values()])
-    return dict(zip(tests, zip(tests.values(), adjusted, strict=True), strict=True))
+    adjusted = holm({names: test.p for names, test in tests.items()})
+    return {names: (test, adjusted[names]) for names, test in tests.items()}
 
 
 def _table(where: str, systems: list[str], square: Square, *, counted: bool = False) -> Table:
