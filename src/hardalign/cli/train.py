@@ -102,7 +102,8 @@ def train(
         copy: Let a source position also emit its own symbol, where the target side has it: for
             inflection and other tasks in which most symbols stay.
         tags: Tags inside the word are symbols before its letters, where attention sees them. Tags
-            beside it are read by the decoder at every step. (default: inside, or as in --from)
+            beside it are read by the decoder at every step. (default: beside, where the system can
+            have them there, or as in --from)
         seed: Weights, order and dropout follow from it.
         epochs: Most passes over the data; 0 writes the untrained model.
         batch_size: Pairs per step, over all devices together. (default: 20; below 2,000 pairs a
@@ -110,7 +111,7 @@ def train(
         learning_rate: Adam's, at the start.
         clip: Largest norm of the gradient. (default: none for small, 5 for large)
         no_average: Keep the weights of an epoch's last step, as the paper does, and not their mean
-            over about the last thousand, which predicts better.
+            over about the last thousand, which is good after fewer epochs.
         invent: Learn from so many invented examples too: real affixes around random stems, for
             inflection from less than some thousand examples.
         device: What to train on.
