@@ -12,7 +12,7 @@ from pathlib import Path
 from hardalign.corpora.fetch import corpus_files
 from hardalign.corpora.registry import RegisteredCorpus, Split, registry, unknown_corpus
 from hardalign.corpora.toys import toy_target, toy_words
-from hardalign.data.example import Example, Symbols
+from hardalign.data.example import Example
 from hardalign.data.fields import Purpose
 from hardalign.data.formats import FORMATS, Format
 from hardalign.data.lines import read_lines
@@ -34,6 +34,7 @@ CMUDICT_LICENCE = (
 )
 
 _VARIANT = re.compile(r"\(\d+\)$")  # as in read(2), the second pronunciation
+_STRESS = re.compile("[012]")
 _TOY_WORDS = 6000
 
 
@@ -99,19 +100,19 @@ def load_corpus(
 
 def _cmudict(origin: CorpusOrigin) -> Corpus:
     stress, size = origin.stress, origin.size
-    pronunciations: dict[str, list[Symbols]] = {}
+    pronunciations: dict[str, list[str]] = {}
     for line in cmudict_lines():
-        word, *phones = line.partition("#")[0].split()
-        kept = tuple(phones if stress else (phone.rstrip("012") for phone in phones))
-        pronunciations.setdefault(_VARIANT.sub("", word), []).append(kept)
+        word, _, phones = line.partition("#")[0].partition(" ")
+        pronunciations.setdefault(_VARIANT.sub("", word), []).append(phones)
     # Sorting by hash is a shuffle that is the same everywhere and for ever.
     words = sorted(pronunciations, key=_hash)
     parts = _parts(words, None if size is None else _counts(size, dev=0.05, test=0.10))
     lexicon = replace(FORMATS["lexicon"], source_case="lower")  # as the dictionary is written
 
     def example(word: str) -> Example:
-        targets = tuple(dict.fromkeys(pronunciations[word]))
-        return Example(lexicon.source_symbols(word), targets, text=word)
+        phones = (text if stress else _STRESS.sub("", text) for text in pronunciations[word])
+        targets = dict.fromkeys(tuple(text.split()) for text in phones)
+        return Example(lexicon.source_symbols(word), tuple(targets), text=word)
 
     train, dev, test = ([example(word) for word in part] for part in parts)
     return Corpus(train, dev, test, lexicon, CORPORA["cmudict"], origin)
