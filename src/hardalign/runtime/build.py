@@ -99,33 +99,19 @@ def _unfed(
 ) -> Runtime[Any, Any]:
     from hardalign.runtime.attention import Attention, PriorAttention
 
-    prior = system.attention == "prior"
-    attention = PriorAttention(tensors, UNFED) if prior else Attention(tensors, UNFED)
-    tags = tags_beside(config, vocabulary)
-    reader = build_reader(config, tensors, attention, copied_symbols(config, vocabulary), tags)
-    if tags:
-        from hardalign.runtime.beside import Beside
+    options = copied_symbols(config, vocabulary), tags_beside(config, vocabulary)
+    if system.attention in CHAINS:
+        from hardalign.runtime.chained import ChainAttention, Chained
 
-        return Beside(_headed(system, config, tensors, reader, attention))
-    return _headed(system, config, tensors, reader, attention)
-
-
-def _headed(
-    system: System,
-    config: ModelConfig,
-    tensors: Mapping[str, Floats],
-    reader: Reader,
-    attention: Attention,
-) -> Runtime[Any, Any]:
+        monotone = system.attention == "monotone chain"
+        chain = ChainAttention(tensors, UNFED, config.decoder, monotone)
+        return Chained(build_reader(config, tensors, chain, *options), chain)
+    kind = PriorAttention if system.attention == "prior" else Attention
+    reader = build_reader(config, tensors, kind(tensors, UNFED), *options)
     if system.head == "soft":
         from hardalign.runtime.soft import Soft
 
         return Soft(reader)
-    if system.attention in CHAINS:
-        from hardalign.runtime.chained import Chained, Jumps
-
-        monotone = system.attention == "monotone chain"
-        return Chained(reader, attention, Jumps(tensors, UNFED, config.decoder, monotone))
     from hardalign.runtime.hard import Hard
 
     return Hard(reader)
@@ -137,7 +123,7 @@ def _fed(system: System, config: ModelConfig, tensors: Mapping[str, Floats]) -> 
     from hardalign.runtime.fed import FedDecoder, FedParts, HardFed, SoftFed
     from hardalign.runtime.output import Output
 
-    name = "head.attention" if system.head == "soft" else "head.mixture.attention"
+    name = UNFED if system.head == "soft" else "head.mixture.attention"
     joint = len(tensors[f"{name}.combine.bias"])
     parts = FedParts(
         Encoder(tensors, config.encoder_layers),

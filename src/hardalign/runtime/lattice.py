@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -98,6 +100,34 @@ class Path(Lattice):
         weights = np.zeros((*self.positions.shape, self.width), self.scores.dtype)
         np.put_along_axis(weights, self.positions[..., None], 1, -1)
         return weights
+
+
+@dataclass(frozen=True)
+class Rescored(Lattice):
+    """The alignments of a lattice with other scores; each is made when it is needed."""
+
+    make_alignments: Callable[[], Lattice]
+    make_scores: Callable[[], Floats]
+
+    @cached_property
+    def _alignments(self) -> Lattice:
+        return self.make_alignments()
+
+    def log_probs(self) -> Floats:
+        """Returns the other scores [P, I]."""
+        return self.make_scores()
+
+    def weights(self) -> Floats:
+        """Returns the lattice's weights [P, I, J]."""
+        return self._alignments.weights()
+
+    def best_path(self) -> Ints:
+        """Returns the lattice's path [P, I]."""
+        return self._alignments.best_path()
+
+    def samples(self, noise: Floats) -> Ints:
+        """Draws from the lattice [P, I, S]."""
+        return self._alignments.samples(noise)
 
 
 @unwarned

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from hardalign.runtime.attention import Attention, Memory
+from hardalign.runtime.beside import BesideLattice, in_columns
 from hardalign.runtime.decoder import Decoder, Prefixes
-from hardalign.runtime.encoder import Encoder, letters_only
-from hardalign.runtime.interface import Runtime
+from hardalign.runtime.encoder import Encoder
+from hardalign.runtime.interface import Runtime, Step
+from hardalign.runtime.lattice import Lattice
 from hardalign.runtime.numbers import Floats, Ints, unwarned
-from hardalign.runtime.output import Output
-from hardalign.runtime.words import Words
+from hardalign.runtime.output import Mixture, Output
+from hardalign.runtime.words import Targets, Words
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,14 @@ class State:
     """[N]"""
     prefixes: Prefixes
     steps: int
+    mixture: Mixture | None = None
+    """Where the last symbol may have come from, whichever symbol it is: for chains, after the first
+    step."""
+
+    @property
+    def decoded(self) -> Floats:
+        """[N, 1, H] h_i of each hypothesis."""
+        return self.prefixes.states[self.prefixes.row][:, None]
 
 
 @dataclass(frozen=True)
@@ -35,12 +46,11 @@ class Reader:
     attention: Attention
     output: Output
 
-    @unwarned
     def read(self, words: Words) -> Memory:
         """Reads source words."""
         tags = self.decoder.tags(words)
         if tags is not None:
-            words = letters_only(words)
+            words = words.letters_only()
         memory = self.attention.remember(words, self.encoder(words), self.output)
         return replace(memory, tags=tags)
 
@@ -49,26 +59,42 @@ class Reader:
         every = np.arange(len(memory.words))
         return State(memory, every, self.decoder.begin(len(every), memory.tags), 0)
 
-    def advance(self, state: State, rows: Ints, symbols: Ints) -> tuple[State, Floats]:
-        """Continues hypotheses; returns the next state and its log α [N, J]."""
+    def advance(self, state: State, rows: Ints, symbols: Ints) -> State:
+        """Continues hypotheses ``rows`` [N] by one symbol [N] each."""
         prefixes = self.decoder.step(state.prefixes, rows, symbols)
-        word = state.word[rows]
-        decoded = prefixes.states[prefixes.row][:, None]
-        log_alpha = self.attention.log_alpha(state.memory, word, decoded, state.steps)[:, 0]
-        return State(state.memory, word, prefixes, state.steps + 1), log_alpha
+        return State(state.memory, state.word[rows], prefixes, state.steps + 1)
+
+    def log_alpha(self, state: State) -> Floats:
+        """Returns log α [N, J] of the step that led to a state."""
+        first = state.steps - 1
+        return self.attention.log_alpha(state.memory, state.word, state.decoded, first)[:, 0]
 
     def queries(self, prefixes: Prefixes) -> Floats:
         """Returns the decoder half of S(h ⊕ e) of each hypothesis, [N, d_s]."""
         return np.asarray(self.output.queries(prefixes.states)[prefixes.row])
 
+    def mixture(self, state: State, log_alpha: Floats, tolerance: float) -> Mixture:
+        """Mixes what the positions of each hypothesis emit; see ``Mixture.of``."""
+        queries, keys = self.queries(state.prefixes), state.memory.output_keys
+        return Mixture.of(self.output, queries, keys, state.word, log_alpha, tolerance)
+
+    def given(self, states: Floats, row: Ints, memory: Memory, targets: Targets) -> Floats:
+        """Returns log p(y_i | j, y_<i, x) [P, I, J] by what ``Decoder.follow`` returns."""
+        return self.output.given(self.output.queries(states), row, memory.output_keys, targets)
+
 
 class Unfed(Runtime[Memory, State]):
-    """A system whose steps depend on the prefix and the source words alone."""
+    """A system whose steps depend on the prefix and the source words alone.
+
+    Where tags are beside words, attention sees begin, letters and end. What is said about these is
+    told in the columns that all systems have, begin, tags, letters and end.
+    """
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
         self.symbols = reader.output.symbols
 
+    @unwarned
     def read(self, words: Words) -> Memory:
         """Reads source words."""
         return self._reader.read(words)
@@ -76,3 +102,26 @@ class Unfed(Runtime[Memory, State]):
     def start(self, memory: Memory) -> State:
         """Returns the state before the first step."""
         return self._reader.start(memory)
+
+    @unwarned
+    def step(self, state: State, rows: Ints, symbols: Ints, tolerance: float = 0.0) -> Step[State]:
+        """Continues hypotheses and says what may come next."""
+        step = self._step(state, rows, symbols, tolerance)
+        if state.memory.tags is None:
+            return step
+        columns = in_columns(step.alpha[:, None], state.memory.tags.words, step.state.word)
+        return replace(step, alpha=columns[:, 0])
+
+    @unwarned
+    def follow(self, memory: Memory, targets: Targets) -> Lattice:
+        """Returns the alignments of given targets with the words they belong to."""
+        lattice = self._follow(memory, targets)
+        if memory.tags is None:
+            return lattice
+        return BesideLattice(lattice, memory.tags.words, targets.word)
+
+    @abstractmethod
+    def _step(self, state: State, rows: Ints, symbols: Ints, tolerance: float) -> Step[State]: ...
+
+    @abstractmethod
+    def _follow(self, memory: Memory, targets: Targets) -> Lattice: ...

@@ -7,7 +7,7 @@ import numpy as np
 from hardalign.runtime.attention import Memory
 from hardalign.runtime.interface import Step
 from hardalign.runtime.lattice import Lattice, Weighted
-from hardalign.runtime.numbers import Floats, Ints, of_words, tanh_, unwarned
+from hardalign.runtime.numbers import Floats, Ints, of_words, tanh_
 from hardalign.runtime.reader import State, Unfed
 from hardalign.runtime.words import Targets
 
@@ -15,18 +15,16 @@ from hardalign.runtime.words import Targets
 class Soft(Unfed):
     """Each symbol is produced from a weighted mean of the source states."""
 
-    @unwarned
-    def step(self, state: State, rows: Ints, symbols: Ints, tolerance: float = 0.0) -> Step[State]:
+    def _step(self, state: State, rows: Ints, symbols: Ints, tolerance: float) -> Step[State]:
         """Returns log softmax(W f(h_i, c_i)); nothing of the mix is left out."""
         del tolerance
-        state, log_alpha = self._reader.advance(state, rows, symbols)
-        alpha = np.exp(log_alpha)
+        state = self._reader.advance(state, rows, symbols)
+        alpha = np.exp(self._reader.log_alpha(state))
         queries = self._reader.queries(state.prefixes)
         log_probs = self._log_probs(queries[:, None], alpha[:, None], state.memory, state.word)
         return Step(log_probs[:, 0], alpha, state)
 
-    @unwarned
-    def follow(self, memory: Memory, targets: Targets) -> Lattice:
+    def _follow(self, memory: Memory, targets: Targets) -> Lattice:
         """Returns attention weights, and scores that are exact (eq. 8)."""
         reader = self._reader
         states, row = reader.decoder.follow(targets, memory.tags)
