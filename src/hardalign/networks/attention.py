@@ -11,6 +11,7 @@ from torch.nn import functional as F
 
 from hardalign.data.vocabulary import END
 from hardalign.ops.layer import Copying, OutputLayer
+from hardalign.sizes import PRIOR_REACH
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,30 @@ class Attention(nn.Module):
     def output_bias(self) -> Tensor:
         """The bias of W, likewise."""
         return self.output.bias[END:]
+
+
+class PriorAttention(Attention):
+    """Attention with a position prior, as IBM Model 2 has one; at first, it prefers nothing.
+
+    A learned bias counts how far a source symbol is along, compared with the target's,
+
+        α_j(i) = softmax over j of h_i · T e_j + b[place_j − i],
+
+    places being counted from the first letter, so that tags before it do not shift the others.
+    """
+
+    def __init__(self, encoded: int, hidden: int, joint: int, symbols: int) -> None:
+        super().__init__(encoded, hidden, joint, symbols)
+        self.bias = nn.Parameter(torch.zeros(2 * PRIOR_REACH + 1))
+
+    def log_alpha(self, decoded: Tensor, memory: Memory) -> Tensor:
+        """Returns log α_j(i) [B, I, J] of decoder states [B, I, hidden]; −inf at padding."""
+        step = torch.arange(decoded.shape[1], device=decoded.device)
+        column = torch.arange(memory.present.shape[1], device=decoded.device)
+        place = column - 1 - memory.tag_counts.unsqueeze(1)  # [B, J]
+        distance = place.unsqueeze(1) - step.unsqueeze(1)  # [B, I, J]
+        bias = self.bias[distance.clamp(-PRIOR_REACH, PRIOR_REACH) + PRIOR_REACH]
+        return (super().log_alpha(decoded, memory) + bias).log_softmax(-1)
 
 
 def log_prob_of(logits: Tensor, target: Tensor, steps: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from hardalign.config import ModelConfig
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.networks.actions import Oracle
-from hardalign.networks.attention import Attention
+from hardalign.networks.attention import Attention, PriorAttention
 from hardalign.networks.chained import ChainAttention, ChainHead, MonotoneAttention
 from hardalign.networks.decoder import Decoder
 from hardalign.networks.encoder import Encoder
@@ -15,10 +15,8 @@ from hardalign.networks.fed import FedLikelihood, FedObjective, FedTransducer
 from hardalign.networks.fed_heads import HardFeedHead, SoftFeedHead
 from hardalign.networks.feeding import Concatenated, FedDecoder, Feeding, Merged
 from hardalign.networks.hard import HardHead
-from hardalign.networks.monotonic import MonotonicTransducer
+from hardalign.networks.monotonic import MonotonicTransducer, PointerDecoder, TagFeatures
 from hardalign.networks.objectives import Particles, SampledPaths, SampledPositions
-from hardalign.networks.pointer import PointerDecoder, TagFeatures
-from hardalign.networks.prior import PriorAttention
 from hardalign.networks.soft import SoftHead
 from hardalign.networks.transducer import Transducer
 from hardalign.networks.unfed import Head, Likelihood, Objective, UnfedTransducer

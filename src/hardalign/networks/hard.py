@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from hardalign.networks.attention import Attention
 from hardalign.networks.reading import Reading
 from hardalign.networks.unfed import Head
 from hardalign.ops.layer import EXACT, Tolerance
@@ -16,10 +15,6 @@ TRAINING = Tolerance(value=1e-6, gradient=1e-6)
 
 class HardHead(Head):
     """Each symbol is produced from one source position; the position is summed out exactly."""
-
-    def __init__(self, attention: Attention) -> None:
-        super().__init__()
-        self.attention = attention
 
     def log_likelihood(self, decoded: Tensor, reading: Reading) -> Tensor:
         """Returns log Σ_j α_j(i) p(y_i | j, y_<i, x) [B, I]; 0 at padding steps (eq. 1d)."""

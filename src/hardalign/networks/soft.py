@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from hardalign.networks.attention import Attention, log_prob_of
+from hardalign.networks.attention import log_prob_of
 from hardalign.networks.reading import Reading
 from hardalign.networks.unfed import Head
 
 
 class SoftHead(Head):
     """Each symbol is produced from a weighted mean of the source states."""
-
-    def __init__(self, attention: Attention) -> None:
-        super().__init__()
-        self.attention = attention
 
     def log_likelihood(self, decoded: Tensor, reading: Reading) -> Tensor:
         """Returns log softmax(W f(h_i, c_i)) at y_i [B, I]; 0 at padding steps (eq. 8)."""

@@ -18,7 +18,9 @@ from hardalign.networks.transducer import Transducer
 class Head(nn.Module, ABC):
     """Decides where the weights α go."""
 
-    attention: Attention
+    def __init__(self, attention: Attention) -> None:
+        super().__init__()
+        self.attention = attention
 
     @abstractmethod
     def log_likelihood(self, decoded: Tensor, reading: Reading) -> Tensor:
@@ -45,12 +47,7 @@ class UnfedTransducer(Transducer):
     """Encoder, decoder, a head and an objective."""
 
     def __init__(
-        self,
-        encoder: Encoder,
-        decoder: Decoder,
-        head: Head,
-        objective: Objective,
-        tags: int = 0,
+        self, encoder: Encoder, decoder: Decoder, head: Head, objective: Objective, tags: int = 0
     ) -> None:
         """Puts the parts together; the last ``tags`` source symbols are tags beside words."""
         super().__init__()
@@ -81,9 +78,8 @@ class UnfedTransducer(Transducer):
         """Returns the sum [B, embedding] of the embeddings of a word's tags; unknown ones are 0."""
         embedding = self.encoder.embedding.weight
         column = torch.arange(batch.source.shape[1], device=batch.source.device)
-        known = (column <= batch.tag_counts.unsqueeze(1)) & (
-            batch.source >= len(embedding) - self._tags
-        )
+        known = batch.source >= len(embedding) - self._tags
+        known &= column <= batch.tag_counts.unsqueeze(1)
         counts = embedding.new_zeros(len(batch), len(embedding))
         counts.scatter_add_(1, batch.source, known.to(counts.dtype))
         return counts[:, -self._tags :] @ embedding[-self._tags :]

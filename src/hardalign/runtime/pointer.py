@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hardalign import aligner
-from hardalign.actions import aligner_pair, oracle_actions
+from hardalign.actions import align_actions
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import BEGIN, END, PAD
 from hardalign.runtime.encoder import Encoder
@@ -135,12 +134,7 @@ class Pointer(Runtime[PointerMemory, PointerState]):
                 targets.word, targets.symbols, targets.lengths, strict=True
             )
         ]
-        paths = aligner.align(self._alignments, [aligner_pair(pair) for pair in pairs])
-        actions = [
-            oracle_actions(path, pair.target, self.silent)
-            for path, pair in zip(paths, pairs, strict=True)
-        ]
-        return pad(actions)[0]
+        return pad(align_actions(self._alignments, pairs, self.silent))[0]
 
 
 def _tag_vectors(tensors: Mapping[str, Floats]) -> Floats:
