@@ -16,6 +16,8 @@ from hardalign.systems import find_system, imported
 
 Shapes = dict[str, tuple[int, ...]]
 
+ALIGNER_TABLE = "oracle.table"
+"""What a pointer's model keeps of its aligner: no parameter, but learned before training begins."""
 TRAINING_ONLY = frozenset({"objective.baseline.average"})
 """Tensors that some folders hold, and that no answer depends on."""
 
@@ -93,7 +95,7 @@ def _pointer(config: ModelConfig, vocabulary: Vocabulary) -> Shapes:
     if tags:
         shapes |= _linear("tags.merge", tags * embedding, embedding)
     letters = (len(vocabulary.source.letters), len(vocabulary.target.letters))
-    return shapes | {"oracle.table": (letters[0] + 2, letters[1] + 2)}
+    return shapes | {ALIGNER_TABLE: (letters[0] + 2, letters[1] + 2)}
 
 
 def _lstm(name: str, inputs: int, hidden: int, layers: int) -> Shapes:

@@ -16,6 +16,7 @@ from hardalign.runtime.lattice import Lattice, Path
 from hardalign.runtime.lstm import LSTM, Hidden, begin_layers, step_layers
 from hardalign.runtime.numbers import Floats, Ints, log_softmax, unwarned
 from hardalign.runtime.words import Targets, Words, pad, source_columns
+from hardalign.shapes import ALIGNER_TABLE
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class Pointer(Runtime[PointerMemory, PointerState]):
         self._table = self._layers[0].project(embedding, slice(0, self._split))  # [actions, 4H]
         self._weight = tensors["decoder.output.weight"][END:].T
         self._bias = tensors["decoder.output.bias"][END:]
-        self._alignments = tensors["oracle.table"]
+        self._alignments = tensors[ALIGNER_TABLE]
         self._tags = _tag_vectors(tensors)
         self._tag_bias = tensors.get("tags.merge.bias")
         self._first_tag = len(tensors["encoder.embedding.weight"]) - len(self._tags)
