@@ -65,7 +65,7 @@ class Description:
     start: str | None = None
     """The model whose weights training began with, if it was one."""
     schedule: tuple[float, ...] | None = None
-    """The learning rates of the epochs, if another run has found them: see ``training.refit``."""
+    """The learning rates of the epochs, if another run has found them: see ``training.run``."""
 
     def __post_init__(self) -> None:
         low, high = TEMPERATURES

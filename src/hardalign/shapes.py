@@ -12,7 +12,7 @@ from hardalign.config import ModelConfig
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.options import check_options, copied_symbols, tags_beside
 from hardalign.sizes import CHAIN_REACH, PRIOR_REACH, full_joint, merged_joint, pointer_decoder
-from hardalign.systems import find_system, imported
+from hardalign.systems import imported
 
 Shapes = dict[str, tuple[int, ...]]
 
@@ -28,8 +28,7 @@ def parameter_shapes(config: ModelConfig, vocabulary: Vocabulary) -> Shapes:
     Raises:
         HardalignError: If there is no system of that name, or it cannot have an option.
     """
-    check_options(config)
-    system = find_system(config.system)
+    system = check_options(config)
     if system.builders is not None:
         outside: Shapes = imported(system.builders.shapes)(config, vocabulary)
         return outside

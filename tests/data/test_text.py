@@ -26,11 +26,6 @@ def test_normal_forms():
     assert normalize("e\u0301", "none") == "e\u0301"
 
 
-def test_unknown_normal_form():
-    with pytest.raises(HardalignError, match=r"'NFX'.*NFC, NFD, NFKC, NFKD, none"):
-        normalize("a", "NFX")
-
-
 def test_blanks_make_no_symbol():
     assert segment("  g o  i ", " ") == ("g", "o", "i")
     assert segment(" ", " ") == ()

@@ -16,10 +16,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from hardalign.networks.attention import Attention, Memory
-from hardalign.networks.hard import TRAINING
-from hardalign.networks.reading import Reading
-from hardalign.networks.unfed import Head
+from hardalign.networks.attention import Attention, Memory, Reading
+from hardalign.networks.unfed import TRAINING, Head
 from hardalign.ops.chain import Transitions, chain_log_likelihood
 from hardalign.ops.layer import EXACT
 from hardalign.ops.mixture import mixture_log_joint

@@ -17,11 +17,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from hardalign.data.vocabulary import BEGIN
-from hardalign.networks.attention import Attention
+from hardalign.networks.attention import Attention, Reading
 from hardalign.networks.batch import Batch
 from hardalign.networks.encoder import Encoder
 from hardalign.networks.feeding import FedDecoder
-from hardalign.networks.reading import Reading
 from hardalign.networks.transducer import Transducer
 
 Rule = Callable[[int, Tensor, Tensor], Tensor]

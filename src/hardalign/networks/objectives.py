@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from hardalign.errors import HardalignError
+from hardalign.networks.attention import Reading
 from hardalign.networks.fed import FedObjective, Rule, Trace
 from hardalign.networks.fed_heads import HardFeedHead, emitted
-from hardalign.networks.reading import Reading
 from hardalign.networks.unfed import Head, Objective
 from hardalign.ops.emission import emission_log_prob
 from hardalign.ops.layer import Cells

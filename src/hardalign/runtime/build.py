@@ -10,11 +10,11 @@ from hardalign.data.vocabulary import Vocabulary
 from hardalign.options import check_options, copied_symbols, tags_beside
 from hardalign.runtime.interface import Runtime
 from hardalign.runtime.numbers import Floats
-from hardalign.systems import CHAINS, System, find_system, imported
+from hardalign.systems import CHAINS, System, imported
 
 if TYPE_CHECKING:
     from hardalign.runtime.attention import Attention
-    from hardalign.runtime.reader import Reader
+    from hardalign.runtime.unfed import Reader
 
 UNFED = "head.attention"
 """The name of T, S and W in systems without input feeding."""
@@ -34,8 +34,7 @@ def build_runtime(
     Raises:
         HardalignError: If there is no system of that name, or it cannot have an option.
     """
-    check_options(config)
-    system = find_system(config.system)
+    system = check_options(config)
     if system.builders is not None:
         runtime: Runtime[Any, Any] = imported(system.builders.runtime)(config, tensors)
         return runtime
@@ -84,7 +83,7 @@ def build_reader(
     from hardalign.runtime.decoder import Decoder
     from hardalign.runtime.encoder import Encoder
     from hardalign.runtime.output import Output
-    from hardalign.runtime.reader import Reader
+    from hardalign.runtime.unfed import Reader
 
     return Reader(
         Encoder(tensors, config.encoder_layers),
@@ -98,6 +97,7 @@ def _unfed(
     system: System, config: ModelConfig, tensors: Mapping[str, Floats], vocabulary: Vocabulary
 ) -> Runtime[Any, Any]:
     from hardalign.runtime.attention import Attention, PriorAttention
+    from hardalign.runtime.unfed import Hard, Soft
 
     options = copied_symbols(config, vocabulary), tags_beside(config, vocabulary)
     if system.attention in CHAINS:
@@ -108,13 +108,7 @@ def _unfed(
         return Chained(build_reader(config, tensors, chain, *options), chain)
     kind = PriorAttention if system.attention == "prior" else Attention
     reader = build_reader(config, tensors, kind(tensors, UNFED), *options)
-    if system.head == "soft":
-        from hardalign.runtime.soft import Soft
-
-        return Soft(reader)
-    from hardalign.runtime.hard import Hard
-
-    return Hard(reader)
+    return Soft(reader) if system.head == "soft" else Hard(reader)
 
 
 def _fed(system: System, config: ModelConfig, tensors: Mapping[str, Floats]) -> Runtime[Any, Any]:

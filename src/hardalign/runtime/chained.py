@@ -20,7 +20,7 @@ from hardalign.runtime.interface import Step
 from hardalign.runtime.lattice import Lattice
 from hardalign.runtime.numbers import Bools, Floats, Ints, log_softmax, logsumexp
 from hardalign.runtime.output import Output
-from hardalign.runtime.reader import Reader, State, Unfed
+from hardalign.runtime.unfed import Reader, State, Unfed
 from hardalign.runtime.words import Targets, Words
 
 
@@ -91,7 +91,7 @@ class Chained(Unfed):
     def _follow(self, memory: Memory, targets: Targets) -> Lattice:
         """Returns the exact lattice: a chain."""
         states, row = self._reader.decoder.follow(targets, memory.tags)
-        emission = self._reader.given(states, row, memory, targets)
+        emission = self._reader.emission_of(states, row, memory, targets)
         scores = self._attention.scores(memory, targets.word, states[row])  # [P, I, J]
         queries = self._attention.jump_queries(states)
         keys, present = _jump_keys(memory)[targets.word], memory.present[targets.word]

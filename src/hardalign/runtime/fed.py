@@ -250,7 +250,7 @@ class HardFed(Fed[HardFedState]):
             hidden = parts.decoder.step(hidden, every, symbols, fed)
             log_alpha, queries = parts.look(memory, word, hidden)
             keys, symbol = memory.output_keys, targets.at(i)
-            log_joint = parts.output.given(queries, every[:, None], keys, symbol)[:, 0]
+            log_joint = parts.output.emission_of(queries, every[:, None], keys, symbol)[:, 0]
             log_joint += log_alpha
             joints.append(log_joint)
             fed = self._attended(memory, word, queries, choose(log_alpha, log_joint, i))

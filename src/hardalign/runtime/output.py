@@ -106,7 +106,7 @@ class Output:
         gate = np.where(own >= 0, joint @ self._gate + self._gate_bias, -np.inf)
         return -np.logaddexp(0, -gate), -np.logaddexp(0, gate)
 
-    def given(self, queries: Floats, row: Ints, keys: OutputKeys, targets: Targets) -> Floats:
+    def emission_of(self, queries: Floats, row: Ints, keys: OutputKeys, targets: Targets) -> Floats:
         """Returns log p(y_i | j, y_<i, x) of given targets for every position, [P, I, J].
 
         Args:

@@ -21,8 +21,7 @@ from hardalign.training.data import Data, read_data
 from hardalign.training.job import Reporter
 from hardalign.training.machine import Machine
 from hardalign.training.members import train_members
-from hardalign.training.refit import train_again
-from hardalign.training.run import Run, train_folder
+from hardalign.training.run import Run, train_again, train_folder
 from hardalign.training.warmstart import Start
 
 FEW_PAIRS = 1000

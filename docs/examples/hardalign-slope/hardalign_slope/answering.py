@@ -9,8 +9,8 @@ from hardalign.config import ModelConfig
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.runtime.attention import Attention, Memory
 from hardalign.runtime.build import UNFED, build_reader
-from hardalign.runtime.hard import Hard
 from hardalign.runtime.numbers import Floats, Ints, log_softmax
+from hardalign.runtime.unfed import Hard
 from hardalign.shapes import Shapes, parameter_shapes
 
 

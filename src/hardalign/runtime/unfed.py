@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hardalign.runtime.attention import Attention, Memory
-from hardalign.runtime.beside import BesideLattice, in_columns
 from hardalign.runtime.decoder import Decoder, Prefixes
 from hardalign.runtime.encoder import Encoder
 from hardalign.runtime.interface import Runtime, Step
-from hardalign.runtime.lattice import Lattice
-from hardalign.runtime.numbers import Floats, Ints, unwarned
+from hardalign.runtime.lattice import BesideLattice, Independent, Lattice, Weighted, in_columns
+from hardalign.runtime.numbers import Floats, Ints, of_words, tanh_, unwarned
 from hardalign.runtime.output import Mixture, Output
 from hardalign.runtime.words import Targets, Words
 
@@ -78,9 +77,11 @@ class Reader:
         queries, keys = self.queries(state.prefixes), state.memory.output_keys
         return Mixture.of(self.output, queries, keys, state.word, log_alpha, tolerance)
 
-    def given(self, states: Floats, row: Ints, memory: Memory, targets: Targets) -> Floats:
+    def emission_of(self, states: Floats, row: Ints, memory: Memory, targets: Targets) -> Floats:
         """Returns log p(y_i | j, y_<i, x) [P, I, J] by what ``Decoder.follow`` returns."""
-        return self.output.given(self.output.queries(states), row, memory.output_keys, targets)
+        return self.output.emission_of(
+            self.output.queries(states), row, memory.output_keys, targets
+        )
 
 
 class Unfed(Runtime[Memory, State]):
@@ -125,3 +126,51 @@ class Unfed(Runtime[Memory, State]):
 
     @abstractmethod
     def _follow(self, memory: Memory, targets: Targets) -> Lattice: ...
+
+
+class Hard(Unfed):
+    """Hard attention: α outside the softmax, a mixture over positions, exactly (section 3)."""
+
+    def _step(self, state: State, rows: Ints, symbols: Ints, tolerance: float) -> Step[State]:
+        """Returns log Σ_j α_j(i) p(· | j, y_<i, x)."""
+        state = self._reader.advance(state, rows, symbols)
+        log_alpha = self._reader.log_alpha(state)
+        mixture = self._reader.mixture(state, log_alpha, tolerance)
+        return Step(mixture.log_probs, np.exp(log_alpha), state)
+
+    def _follow(self, memory: Memory, targets: Targets) -> Lattice:
+        """Returns the exact lattice: positions are independent given both strings."""
+        states, row = self._reader.decoder.follow(targets, memory.tags)
+        log_alpha = self._reader.attention.log_alpha(memory, targets.word, states[row], 0)
+        log_joint = self._reader.emission_of(states, row, memory, targets)
+        log_joint += log_alpha
+        return Independent(log_joint, targets.steps)
+
+
+class Soft(Unfed):
+    """Soft attention: α inside the softmax, one mixed context vector (section 5)."""
+
+    def _step(self, state: State, rows: Ints, symbols: Ints, tolerance: float) -> Step[State]:
+        """Returns log softmax(W f(h_i, c_i)); nothing of the mix is left out."""
+        del tolerance
+        state = self._reader.advance(state, rows, symbols)
+        alpha = np.exp(self._reader.log_alpha(state))
+        queries = self._reader.queries(state.prefixes)
+        log_probs = self._log_probs(queries[:, None], alpha[:, None], state.memory, state.word)
+        return Step(log_probs[:, 0], alpha, state)
+
+    def _follow(self, memory: Memory, targets: Targets) -> Lattice:
+        """Returns attention weights, and scores that are exact (eq. 8)."""
+        reader = self._reader
+        states, row = reader.decoder.follow(targets, memory.tags)
+        alpha = np.exp(reader.attention.log_alpha(memory, targets.word, states[row], 0))
+        queries = reader.output.queries(states)[row]
+        log_probs = self._log_probs(queries, alpha, memory, targets.word)
+        chosen = np.take_along_axis(log_probs, targets.classes[..., None], -1)[..., 0]
+        return Weighted(np.where(targets.steps, chosen, 0), alpha)
+
+    def _log_probs(self, queries: Floats, alpha: Floats, memory: Memory, word: Ints) -> Floats:
+        """Returns [N, I, V]; the encoder half of S commutes with the mixing of states."""
+        joint = alpha @ of_words(memory.output_keys.vectors.all, word)
+        joint += queries
+        return self._reader.output.log_probs(tanh_(joint))
