@@ -10,14 +10,12 @@ from hardalign.data.vocabulary import Vocabulary
 from hardalign.options import check_options, copied_symbols, tags_beside
 from hardalign.runtime.interface import Runtime
 from hardalign.runtime.numbers import Floats
+from hardalign.shapes import UNFED, attention_name
 from hardalign.systems import CHAINS, System, imported
 
 if TYPE_CHECKING:
     from hardalign.runtime.attention import Attention
     from hardalign.runtime.unfed import Reader
-
-UNFED = "head.attention"
-"""The name of T, S and W in systems without input feeding."""
 
 
 def build_runtime(
@@ -117,7 +115,7 @@ def _fed(system: System, config: ModelConfig, tensors: Mapping[str, Floats]) -> 
     from hardalign.runtime.fed import FedDecoder, FedParts, HardFed, SoftFed
     from hardalign.runtime.output import Output
 
-    name = UNFED if system.head == "soft" else "head.mixture.attention"
+    name = attention_name(system)
     joint = len(tensors[f"{name}.combine.bias"])
     parts = FedParts(
         Encoder(tensors, config.encoder_layers),
