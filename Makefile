@@ -16,7 +16,7 @@ demo: $(READY)  ## train on real words, evaluate, predict, draw alignments
 	$(BIN)/hardalign plot runs/demo knight
 
 test: $(READY)  ## the whole test suite
-	$(BIN)/pytest -n 2 --dist worksteal
+	$(BIN)/pytest -n 3 --dist worksteal
 
 test-browser: $(READY)  ## the page of `hardalign serve` in Chromium
 	$(BIN)/pytest tests/browser

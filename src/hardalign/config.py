@@ -48,6 +48,10 @@ class _Settings:
         if type(value) not in (int, float) or not least <= value < below:
             raise HardalignError(f"{_spaced(name)} must be {what}, {_not(value)}")
 
+    def _check_flag(self, name: str) -> None:
+        if type(getattr(self, name)) is not bool:
+            raise HardalignError(f"{name} must be true or false, {_not(getattr(self, name))}")
+
 
 def _spaced(name: str) -> str:
     return name.replace("_", " ")
@@ -91,8 +95,7 @@ class ModelConfig(_Settings):
         for name in ("encoder_layers", "decoder_layers"):
             self._check_whole(name, 1, DEEPEST)
         self._check_real("dropout", "at least 0 and below 1", 0.0, 1.0)
-        if type(self.copying) is not bool:
-            raise HardalignError(f"copying must be true or false, {_not(self.copying)}")
+        self._check_flag("copying")
         if self.tags not in TAGS:
             raise HardalignError(f"tags must be {' or '.join(TAGS)}, {_not(self.tags)}")
 
@@ -141,6 +144,8 @@ class TrainingConfig(_Settings):
     """Training stops when the rate falls below this."""
     clip: float | None = None
     """Largest gradient norm; none for no clipping. The paper clips large models at 5."""
+    average: bool = False
+    """Whether the weights that are kept are means over the last steps, not those of the last."""
     invent: int = 0
     """So many invented examples are learned from besides the real ones."""
     seed: int = 0
@@ -152,6 +157,7 @@ class TrainingConfig(_Settings):
         self._check_whole("epochs", 0, 10**9)
         self._check_whole("batch_size", 1, 10**9)
         self._check_whole("invent", 0, 10**9)
+        self._check_flag("average")
         self._check_whole("seed", -(2**63), 2**63 - 1)
         self._check_real("learning_rate", "above 0 and finite", math.ulp(0.0))
         self._check_real("min_learning_rate", "at least 0 and finite", 0.0)

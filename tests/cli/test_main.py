@@ -3,12 +3,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from cli.conftest import Command, assert_complains
 from hardalign.cli.main import COMMANDS
+from hardalign.systems import SYSTEMS
 from hardalign.version import __version__
 
 
@@ -24,6 +26,22 @@ def test_each_command_shows_an_example(name: str, command: Command) -> None:
     result = command(name, "--help")
     assert result.code == 0
     assert f"hardalign {name}" in result.out.partition("$")[2]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_fills_its_lines(name: str, command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line ends where the next word has no room, or where a paragraph or an entry ends."""
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = command(name, "--help").out.splitlines()
+    assert all(len(line) <= 80 for line in lines if not line.startswith("usage: "))
+    rows = [line[1:-1].rstrip() for line in lines if line.startswith("│")]
+    for row, following in pairwise(rows):
+        text = following.lstrip()
+        column = len(following) - len(text)
+        entry = text.split(":")[0] in SYSTEMS  # a list in the help of --system
+        if column >= 10 and len(row) > column and not set("{}") & set(row) and not entry:
+            alone = row.strip().startswith("--") and "  " not in row.strip()
+            assert alone or len(row) + len(text.split()[0]) >= 77, (row, following)
 
 
 @pytest.mark.parametrize(

@@ -48,14 +48,24 @@ class FileOptions:
 
     format: Annotated[
         Optional[FormatName],
-        tyro.conf.arg(metavar=f"{{{','.join(FORMATS)}}}", help_behavior_hint=""),
+        tyro.conf.arg(
+            metavar=f"{{{','.join(FORMATS)}}}",
+            help_behavior_hint="",
+            help="pairs: source TAB target, each character a symbol; "
+            "lexicon: word TAB P H O N E S; spaced: s o u r c e TAB t a r g e t; "
+            "sigmorphon: lemma TAB form TAB TAG;TAG; "
+            "news: NEWS shared-task XML. (default: pairs, or as the model was trained)",
+        ),
     ] = None
-    """pairs: source TAB target, each character a symbol; lexicon: word TAB P H O N E S;
-    spaced: s o u r c e TAB t a r g e t; sigmorphon: lemma TAB form TAB TAG;TAG;
-    news: NEWS shared-task XML. (default: pairs, or as the model was trained)"""
-    columns: Text = None
-    """Names of the TAB-separated columns in order, of source, target, tags and - (passed over);
-    e.g. target,source or source,target,-"""
+    columns: Annotated[
+        Optional[str],
+        tyro.conf.arg(
+            metavar="TEXT",
+            help_behavior_hint="",
+            help="Names of the TAB-separated columns in order, of source, target, tags and - "
+            "(passed over); e.g. target,source or source,target,-",
+        ),
+    ] = None
     source_separator: Text = None
     """What separates source symbols; '' makes each character a symbol."""
     target_separator: Text = None

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import io
 import re
+import shutil
 import sys
+import textwrap
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +26,11 @@ def run(command: Callable[..., Any], name: str, arguments: list[str]) -> None:
     Raises:
         HardalignError: If the options are wrong.
     """
+    # Tyro would break the text of an option where its lines end in the source, and the description
+    # nowhere.
+    command.__doc__ = re.sub(r"\n {9,}", " ", command.__doc__ or "")
+    if {"-h", "--help"} & set(arguments):
+        print(_description(command.__doc__))
 
     @functools.wraps(command)
     def bind(*values: Any, **options: Any) -> Callable[[], Any]:
@@ -31,13 +39,20 @@ def run(command: Callable[..., Any], name: str, arguments: list[str]) -> None:
     complaint = io.StringIO()
     try:
         with contextlib.redirect_stderr(complaint):
-            call = tyro.cli(bind, prog=name, args=arguments, config=CONFIG)
+            call = tyro.cli(bind, prog=name, description="", args=arguments, config=CONFIG)
     except SystemExit as stop:
         if stop.code == 2:
             raise HardalignError(f"{_one_line(complaint.getvalue())}; see {name} --help") from None
         sys.stderr.write(complaint.getvalue())
         raise
     call()
+
+
+def _description(text: str) -> str:
+    """Returns what a docstring says before its arguments, in lines of the terminal's width."""
+    paragraphs = inspect.cleandoc(text.partition("\n    Args:\n")[0]).split("\n\n")
+    width = shutil.get_terminal_size().columns
+    return "".join(f"{textwrap.fill(paragraph, width)}\n\n" for paragraph in paragraphs)[:-1]
 
 
 def _one_line(box: str) -> str:

@@ -56,6 +56,7 @@ def execute(
         batch_size=recipe.batch_size,
         learning_rate=recipe.learning_rate,
         clip=recipe.clip,
+        average=recipe.average,
         invent=recipe.invent,
         device=device,
         threads=1,  # runs side by side use the cores better than one run's threads

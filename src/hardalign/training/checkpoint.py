@@ -22,8 +22,9 @@ from hardalign.files import is_of_type, write_bytes
 from hardalign.folder import CHECKPOINT, METRICS
 from hardalign.networks.transducer import Transducer
 from hardalign.tensors import Tensors, read_tensors, write_tensors
+from hardalign.training.averaging import Averaged
 
-_MODEL, _OPTIMIZER = "model.", "optimizer."
+_MODEL, _AVERAGE, _OPTIMIZER = "model", "average", "optimizer"
 
 
 @dataclass
@@ -50,31 +51,42 @@ class Checkpoint:
     progress: Progress
     tensors: Tensors
 
-    def restore(self, model: Transducer, optimizer: optim.Optimizer) -> None:
-        """Put model and optimizer back to where the last completed epoch left them.
+    def restore(
+        self, model: Transducer, optimizer: optim.Optimizer, averaged: Averaged | None
+    ) -> None:
+        """Put model, optimizer and means back to where the last completed epoch left them.
 
         Raises:
             HardalignError: If they are not those of this model.
         """
-        state: dict[str, Tensor] = {}
+        models = {_MODEL: model} if averaged is None else {_MODEL: model, _AVERAGE: averaged.module}
+        states: dict[str, dict[str, Tensor]] = {kind: {} for kind in models}
         moments: dict[int, dict[str, Tensor]] = {}
-        shapes = {f"{_MODEL}{name}": value.shape for name, value in model.state_dict().items()}
+        shapes = {
+            f"{kind}.{name}": value.shape
+            for kind, one in models.items()
+            for name, value in one.state_dict().items()
+        }
         for index, parameter in enumerate(model.parameters()):
             for name in ("exp_avg", "exp_avg_sq"):
-                shapes[f"{_OPTIMIZER}{index}.{name}"] = parameter.shape
-            shapes[f"{_OPTIMIZER}{index}.step"] = torch.Size([])
+                shapes[f"{_OPTIMIZER}.{index}.{name}"] = parameter.shape
+            shapes[f"{_OPTIMIZER}.{index}.step"] = torch.Size([])
         for name, array in self.tensors.items():
             if shapes.get(name) != array.shape:
                 raise _foreign(self.path)
-            if name.startswith(_MODEL):
-                state[name.removeprefix(_MODEL)] = torch.from_numpy(array)
+            kind, own = name.split(".", 1)
+            if kind in models:
+                states[kind][own] = torch.from_numpy(array)
             else:
-                _, number, moment = name.split(".")
+                number, moment = own.split(".")
                 moments.setdefault(int(number), {})[moment] = torch.from_numpy(array)
-        if state.keys() != model.state_dict().keys():
+        if self.tensors.keys() != shapes.keys():
             raise _foreign(self.path)
-        model.load_state_dict(state)
+        for kind, one in models.items():
+            one.load_state_dict(states[kind])
         optimizer.load_state_dict({**optimizer.state_dict(), "state": moments})
+        if averaged is not None:
+            averaged.n_averaged.copy_(moments[0]["step"])
 
 
 def read_checkpoint(folder: Path) -> Checkpoint | None:
@@ -99,15 +111,22 @@ def read_checkpoint(folder: Path) -> Checkpoint | None:
 
 
 def save_checkpoint(
-    folder: Path, model: Transducer, optimizer: optim.Optimizer, progress: Progress
+    folder: Path,
+    model: Transducer,
+    optimizer: optim.Optimizer,
+    averaged: Averaged | None,
+    progress: Progress,
 ) -> None:
     """Commit an epoch: the metrics' lines first, then the one file that decides."""
     lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in progress.history)
     write_bytes(folder / METRICS, "".join(lines).encode())
-    tensors = {f"{_MODEL}{name}": array for name, array in arrays(model).items()}
+    tensors = {f"{_MODEL}.{name}": array for name, array in arrays(model).items()}
+    if averaged is not None:
+        means = arrays(averaged.module)
+        tensors |= {f"{_AVERAGE}.{name}": array for name, array in means.items()}
     for index, moments in optimizer.state_dict()["state"].items():
         for name, tensor in moments.items():
-            tensors[f"{_OPTIMIZER}{index}.{name}"] = tensor.detach().cpu().numpy()
+            tensors[f"{_OPTIMIZER}.{index}.{name}"] = tensor.detach().cpu().numpy()
     # Infinities stand for "nothing yet" and have no place in JSON.
     notes = {
         name: None if isinstance(value, float) and math.isinf(value) else value

@@ -22,6 +22,7 @@ from hardalign.networks.build import build_model
 from hardalign.networks.transducer import Transducer
 from hardalign.runtime.build import build_runtime
 from hardalign.tensors import write_tensors
+from hardalign.training.averaging import Averaged
 from hardalign.training.checkpoint import Progress, arrays, read_checkpoint, save_checkpoint
 from hardalign.training.job import Job, Reporter
 from hardalign.training.machine import Machine, Process, launch
@@ -54,8 +55,10 @@ def _train(process: Process, job: Job, reporter: Reporter) -> Progress:
             model.load_state_dict({name: torch.as_tensor(one) for name, one in weights.items()})
     model.to(process.device, process.dtype)
     optimizer = optim.Adam(model.parameters(), config.learning_rate, fused=True)
+    averaged = Averaged(model, optimizer) if config.average else None
+    answering = averaged.module if averaged else model  # what is validated and kept
     if checkpoint is not None:
-        checkpoint.restore(model, optimizer)
+        checkpoint.restore(model, optimizer, averaged)
     progress = checkpoint.progress if checkpoint else Progress(config.learning_rate)
     if process.rank == 0 and not (folder / WEIGHTS).exists():
         if progress.best_epoch != progress.epoch:
@@ -64,7 +67,7 @@ def _train(process: Process, job: Job, reporter: Reporter) -> Progress:
                 f"the checkpoint has those of epoch {progress.epoch}; bring {WEIGHTS} back, or "
                 "start anew with overwrite"
             )
-        _save_weights(job, model, progress)
+        _save_weights(job, answering, progress)
 
     reporter.begin(progress, job)
     try:
@@ -86,7 +89,7 @@ def _train(process: Process, job: Job, reporter: Reporter) -> Progress:
                 # Validate.
                 progress.epoch += 1
                 _check_loss(loss, progress.epoch)
-                scores = development_scores(job, model)
+                scores = development_scores(job, answering)
                 _check_loss(-scores.log_likelihood, progress.epoch)
                 rate = progress.learning_rate
 
@@ -104,7 +107,7 @@ def _train(process: Process, job: Job, reporter: Reporter) -> Progress:
                 if better:
                     progress.best_epoch = progress.epoch
                     progress.best_acc, progress.best_mld = scores.acc, scores.mld
-                    _save_weights(job, model, progress)
+                    _save_weights(job, answering, progress)
 
                 # Save.
                 row = {
@@ -119,7 +122,7 @@ def _train(process: Process, job: Job, reporter: Reporter) -> Progress:
                     "best": better,
                 }
                 progress.history.append(row)
-                save_checkpoint(folder, model, optimizer, progress)
+                save_checkpoint(folder, model, optimizer, averaged, progress)
                 reporter.epoch(row)
             progress.epoch, progress.learning_rate = process.agree(
                 (progress.epoch, progress.learning_rate)
