@@ -7,6 +7,7 @@ import pytest
 import hardalign
 from hardalign.config import ModelConfig, default_batch_size
 from hardalign.corpora.load import load_corpus
+from hardalign.data.example import Example
 from hardalign.origin import CorpusOrigin
 from hardalign.training.job import Reporter
 
@@ -76,6 +77,7 @@ def test_training_goes_on_where_it_stopped(tmp_path):
         ({"train": [("cat", "K AE T"), ("cot",)]}, "train rows, line 2: expected 2 TAB"),
         ({"dev": [("cat", "")]}, "dev rows, line 1, column 2: the target is empty"),
         ({"dev": [("ЯЖ", "K AE T")]}, "most source symbols never occur in the training data"),
+        ({"dev": [Example(("Я",), (("K",),))] * 3}, "memory: most source symbols never occur"),
     ],
 )
 def test_what_is_wrong_is_said_before_anything_is_written(tmp_path, options, message):

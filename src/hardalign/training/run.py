@@ -9,13 +9,12 @@ from pathlib import Path
 from hardalign.data.encoding import Encoded
 from hardalign.data.example import Example
 from hardalign.data.vocabulary import Vocabulary
-from hardalign.errors import HardalignError
 from hardalign.folder import Description, load_members, read_description, write_description
 from hardalign.lock import locked
 from hardalign.runtime.build import build_members
 from hardalign.training.calibration import fit_temperature
 from hardalign.training.checkpoint import read_checkpoint
-from hardalign.training.claim import claim_folder
+from hardalign.training.claim import claim_folder, not_empty
 from hardalign.training.job import Job, Reporter
 from hardalign.training.loop import train
 from hardalign.training.machine import Machine
@@ -46,11 +45,7 @@ def train_folder(folder: Path, run: Run, reporter: Reporter) -> None:
     """
     with locked(folder, f"train {uuid.uuid4()}"):
         description = claim_folder(
-            folder,
-            run.description,
-            resume=run.resume,
-            overwrite=run.overwrite,
-            note=reporter.note,
+            folder, run.description, resume=run.resume, overwrite=run.overwrite, note=reporter.note
         )
         job = Job.of(folder, description, run.train, run.dev, run.start)
         if job.development.unspellable:
@@ -74,10 +69,7 @@ def train_again(folder: Path, run: Run, reporter: Reporter) -> None:
         HardalignError: If a folder cannot be used, or training diverges.
     """
     if folder.is_dir() and any(folder.iterdir()) and not (run.resume or run.overwrite):
-        raise HardalignError(
-            f"{folder}: is not empty; go on with resume, replace it with overwrite, "
-            "or choose another folder"
-        )
+        raise not_empty(folder)
     held_out = folder / HELD_OUT
     train_folder(held_out, run, reporter)
     checkpoint = read_checkpoint(held_out)
