@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hardalign.data.example import Symbols
 from hardalign.notation import BEGIN, END, Links, write_pharaoh, write_symbols
-from hardalign.plot.panel import Panel
+from hardalign.plot.panel import Panel, draw_html, draw_text
 
 EDGE = 0.1
 """A source and a target symbol are connected where the weight is larger (the paper's threshold)."""
@@ -152,13 +152,9 @@ class Alignment:
 
     def __str__(self) -> str:
         """A heat map for the terminal; ``⊢`` and ``⊣`` are begin and end."""
-        from hardalign.plot.text import draw_text
-
         return draw_text(self._panel)
 
     def _repr_html_(self) -> str:
-        from hardalign.plot.html import draw_html
-
         return draw_html(self._panel)
 
     @property

@@ -224,6 +224,25 @@ def test_every_symbol_keeps_its_own_row(tmp_path, system):
         assert (old[name][-1] == new[name][-1]).all()
 
 
+@pytest.mark.parametrize(
+    ("rows", "options", "expected"),
+    [
+        (TAGGED, {}, "beside"),
+        (TAGGED, {"tags": "inside"}, "inside"),
+        (TAGGED, {"system": "soft-feed"}, "inside"),  # it cannot have them elsewhere
+        (TAGGED, {"size": SIZES}, "inside"),  # as the size says
+        ([row[:2] for row in TAGGED], {"format": "pairs"}, "inside"),  # there are none
+    ],
+)
+def test_where_tags_are(rows, options, expected, tmp_path):
+    options = {"format": "sigmorphon", "size": "small", "epochs": 0} | options
+    predictor = train(rows, rows, out=tmp_path / "m", **options)
+    assert predictor.description.model.tags == expected
+    options = {"format": options["format"], "system": None, "size": None, "epochs": 0}
+    further = train(rows, rows, out=tmp_path / "n", start=tmp_path / "m", **options)
+    assert further.description.model.tags == expected
+
+
 def read_rows(path):
     return [json.loads(line) for line in path.read_text().splitlines()]
 

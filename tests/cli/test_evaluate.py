@@ -6,6 +6,8 @@ import subprocess
 import unicodedata
 from pathlib import Path
 
+import pytest
+
 from cli.conftest import PAIRS, Command, assert_complains
 from hardalign.files import sha256
 from hardalign.metrics import evaluate
@@ -43,6 +45,15 @@ def test_needs_targets(command: Command, model: Path, tmp_path: Path) -> None:
     sources = tmp_path / "sources.txt"
     sources.write_text("ab\n")
     assert_complains(command("evaluate", model, sources), sources, "line 1", "found 1")
+
+
+def test_standard_input_is_no_file_of_that_name(
+    command: Command, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("-").write_text("c\tC\n")
+    result = command("evaluate", model, "-", stdin=b"ab\tA\nba\tB\n")
+    assert result.out.splitlines()[-1].startswith("standard input | 2 examples")
 
 
 def test_a_pipe_is_read_once(command: Command, model: Path, pairs: Path, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Command, assert_complains
+from hardalign.cli import main as cli_main
 from hardalign.cli.main import COMMANDS
 from hardalign.systems import SYSTEMS
 from hardalign.version import __version__
@@ -171,6 +172,21 @@ def test_closed_streams(stream: str, status: int, tmp_path: Path) -> None:
     else:
         assert result.stderr.startswith("hardalign: ")
         assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("info", "interrupted"), ("train", "interrupted; training goes on with --resume")],
+)
+def test_interrupts(
+    name: str, message: str, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli_main, "_dispatch", interrupt)
+    result = command(name)
+    assert (result.code, result.err) == (130, f"hardalign: {message}\n")
 
 
 def test_messages_are_one_line(command: Command) -> None:

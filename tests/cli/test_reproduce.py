@@ -150,6 +150,8 @@ def test_dry_run_of_what_was_measured(command: Command, tmp_path: Path) -> None:
         (("smoke", "--report", "x"), ["either"]),
         (("smokey", "--out", "x"), ["smokey", "smoke"]),
         (("smoke", "--out", "x", "--workers", 0), ["--workers"]),
+        (("smoke", "--out", "x", "--engine", "ray", "--cpus-per-run", 0), ["--cpus-per-run"]),
+        (("smoke", "--out", "x", "--engine", "ray", "--gpus-per-run", -1), ["--gpus-per-run"]),
         (("smoke", "--out", "x", "--address", "auto"), ["--engine ray"]),
         (("smoke", "--out", "x", "--engine", "ray", "--address", "127.0.0.1:1"), ["127.0.0.1:1"]),
         (("--report", "none"), ["none", "no such folder"]),

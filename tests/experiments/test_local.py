@@ -7,7 +7,6 @@ import pytest
 
 from conftest import eventually
 from experiments.conftest import Memory, tiny_run
-from hardalign.errors import HardalignError
 from hardalign.experiments.engine import prepare, run_all
 from hardalign.experiments.local import (
     BUSY,
@@ -65,11 +64,6 @@ def test_ends_at_once_and_lets_go(end: str, tmp_path: Path) -> None:
     with locked(folder, "another"):
         assert "training pairs, after epoch 0" in (folder / LOG).read_text()
         assert not (folder / RESULT).exists()
-
-
-def test_no_workers(tmp_path: Path) -> None:
-    with pytest.raises(HardalignError, match="workers must be at least 1"):
-        Local(Circumstances(tmp_path, "test"), workers=0)
 
 
 def test_a_failure_is_recorded_once(tmp_path: Path) -> None:

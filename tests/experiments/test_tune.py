@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from experiments.conftest import Memory, Scripted, tiny_run
+from hardalign.experiments.engine import STOPPED
 from hardalign.experiments.local import Circumstances, Local
 from hardalign.experiments.plan import load_plan
 from hardalign.experiments.tune import (
     RANGES,
-    STOPPED,
     Method,
     Rungs,
     Trials,
@@ -118,8 +118,8 @@ def test_the_best_is_a_plan(tmp_path: Path) -> None:
     run = Run("toy:copy", "soft", "large", 3, {"epochs": 20, "dropout": 0.0, "strip_stress": True})
     write_plan(tmp_path / "best.toml", run, "the best")
     assert load_plan(str(tmp_path / "best.toml")) == [run]
-    (tmp_path / "words").write_text("a\tb\n")
-    files = Files.of(*[tmp_path / "words"] * 3, "lexicon")
+    (tmp_path / "wörds 🗣").write_text("a\tb\n")
+    files = Files.of(*[tmp_path / "wörds 🗣"] * 3, "lexicon")
     run = Run("files", "soft", "large", 3, {"epochs": 20}, files)
     write_plan(tmp_path / "best.toml", run, "the best")
     assert load_plan(str(tmp_path / "best.toml")) == [run]

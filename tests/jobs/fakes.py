@@ -64,12 +64,14 @@ class FakePredictor:
                 for symbols, log_prob in found
             ]
 
-    def score(self, pairs: Iterable[Example]) -> Iterator[list[float]]:
+    def score(self, pairs: Iterable[Example], *, threads: int = 1) -> Iterator[list[float]]:
         for pair in pairs:
             right = tuple(symbol.upper() for symbol in pair.source) == pair.targets[0]
             yield [-0.25 if right else -1.0] * (len(pair.targets[0]) + 1)
 
-    def align_pairs(self, pairs: Iterable[Example]) -> Iterator[tuple[Example, Alignment]]:
+    def align_pairs(
+        self, pairs: Iterable[Example], *, threads: int = 1
+    ) -> Iterator[tuple[Example, Alignment]]:
         for pair in pairs:
             yield pair, self._alignment(pair)
 

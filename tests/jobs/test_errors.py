@@ -10,8 +10,8 @@ import pytest
 from hardalign.data.example import Example
 from hardalign.data.formats import FORMATS
 from hardalign.jobs.errors import ErrorReport, Outcome, find_errors, slips
-from hardalign.jobs.errors_page import page
-from hardalign.jobs.errors_text import aligned_rows, terminal_report, tsv_rows
+from hardalign.jobs.errors_page import aligned_rows, page
+from hardalign.jobs.errors_text import terminal_report, tsv_rows
 from jobs.fakes import FakePredictor
 
 
@@ -166,11 +166,11 @@ def test_nothing_on_the_page_is_markup_of_the_data() -> None:
 
 def test_a_reference_the_model_cannot_spell_has_no_origin() -> None:
     class Unable(FakePredictor):
-        def align_pairs(self, pairs: Any) -> Any:
+        def align_pairs(self, pairs: Any, *, threads: int = 1) -> Any:
             for pair, alignment in super().align_pairs(pairs):
                 yield pair, None if "?" in pair.targets[0] else alignment
 
-        def score(self, pairs: Any) -> Any:
+        def score(self, pairs: Any, *, threads: int = 1) -> Any:
             yield from ([-math.inf] for _ in pairs)
 
     predictor: Any = Unable()

@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from conftest import tiny_vocabulary
 from hardalign.errors import HardalignError
-from hardalign.jobs.ipa import CONSONANTS, VOWELS, arpabet_to_ipa, is_arpabet
+from hardalign.jobs.ipa import CONSONANTS, VOWELS, arpabet_to_ipa
 
 WORDS = {
     # one syllable: no mark
@@ -93,11 +92,6 @@ def test_other_symbols_are_refused_by_name(symbol: str) -> None:
     with pytest.raises(HardalignError, match="only ARPAbet") as caught:
         arpabet_to_ipa(["K", symbol])
     assert repr(symbol) in str(caught.value)
-
-
-def test_which_models_write_arpabet() -> None:
-    assert is_arpabet(tiny_vocabulary(target=["K", "AE1", "T"]))
-    assert not is_arpabet(tiny_vocabulary(target=["K", "AE1", "t"]))
 
 
 def test_nothing_is_nothing() -> None:

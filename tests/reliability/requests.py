@@ -17,7 +17,7 @@ from typing import Any
 from hardalign.predictor import load
 from hardalign.serve.app import create_app
 from hardalign.serve.connections import Allowance
-from hardalign.serve.limits import Limits
+from hardalign.serve.messages import Limits
 from hardalign.serve.server import listen, make_server
 from reliability.harness import Outcome
 from reliability.mutation import ODD_NUMBERS, ODD_TEXTS, damaged, damaged_value

@@ -14,14 +14,13 @@ def test_seeds_are_put_together() -> None:
     (setting,) = cells
     cell = cells[setting]["hard"]
     assert [one.run.seed for one in cell.results] == [0, 1, 2]
-    assert cell.mean(ACC) == pytest.approx(71)
-    assert cell.deviation(ACC) == pytest.approx(1)
-    assert cell.deviation(PER) == 0
+    assert average([cell], ACC) == (pytest.approx(71), pytest.approx(1))
+    assert average([cell], PER)[1] == 0
 
 
 def test_one_run_has_no_deviation() -> None:
     (systems,) = collect([result()]).values()
-    assert systems["hard"].deviation(ACC) is None
+    assert average([systems["hard"]], ACC)[1] is None
 
 
 def test_other_recipes_stay_apart() -> None:
@@ -100,8 +99,8 @@ def test_figures_that_a_run_has_not_got() -> None:
     old = replace(result(seed=1), metrics={"acc": 80.0, "wer": 20.0}, correct=[])
     (systems,) = collect([result(per=0.1), old, result(system="soft")]).values()
     cell = systems["hard"]
-    assert (cell.mean(PER), cell.deviation(PER)) == (0.1, None)
-    assert (cell.mean(ACC), cell.accuracies) == (77.5, [75, 80])
+    assert average([cell], PER) == (0.1, None)
+    assert (average([cell], ACC)[0], cell.accuracies) == (77.5, [75, 80])
     found = differences(cell, systems["soft"])
     assert found is not None
     assert found.tolist() == [0, 0, 0, 0]

@@ -125,7 +125,7 @@ def test_seeds_without_variance() -> None:
 @given(st.lists(st.floats(0, 1), max_size=6))
 def test_holm_is_the_textbook_procedure(values: list[float]) -> None:
     """Reject from the smallest on, while p is below the level / the number of those left."""
-    adjusted = holm(values)
+    adjusted = holm(dict(enumerate(values)))
     for level in (0.01, 0.05, 0.3):
         rejected = set()
         order = sorted(range(len(values)), key=lambda index: values[index])
@@ -133,4 +133,4 @@ def test_holm_is_the_textbook_procedure(values: list[float]) -> None:
             if values[index] * left >= level:
                 break
             rejected.add(index)
-        assert {index for index, p in enumerate(adjusted) if p < level} == rejected
+        assert {index for index, p in adjusted.items() if p < level} == rejected

@@ -23,7 +23,7 @@ from hardalign.runtime import build_runtime
 from hardalign.serve import batcher
 from hardalign.serve.app import create_app
 from hardalign.serve.connections import Allowance
-from hardalign.serve.limits import Limits
+from hardalign.serve.messages import Limits
 from hardalign.serve.server import address_of, listen, make_server
 from tiny import tiny_model
 

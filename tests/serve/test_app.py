@@ -9,7 +9,7 @@ import pytest
 
 from hardalign.serve import batcher
 from hardalign.serve.app import PAGE
-from hardalign.serve.limits import Limits
+from hardalign.serve.messages import Limits
 from hardalign.version import __version__
 from serve.conftest import MODELS, Gate, Serve, running
 

@@ -174,7 +174,7 @@ sys.path[:0] = {paths!r}
 resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))
 from serve.conftest import MODELS
 from hardalign.serve.app import create_app
-from hardalign.serve.limits import Limits
+from hardalign.serve.messages import Limits
 from hardalign.serve.server import address_of, listen, make_server, run
 listening = listen("127.0.0.1", 0)
 print(address_of(listening), flush=True)

@@ -9,7 +9,7 @@ from starlette.routing import Mount
 
 from hardalign.serve.app import create_app
 from hardalign.serve.guard import Guard
-from hardalign.serve.limits import Limits
+from hardalign.serve.messages import Limits
 from hardalign.serve.openapi import describe_api
 from serve.conftest import MODELS
 

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from starlette.exceptions import HTTPException
 
 from hardalign.decoding import Search
-from hardalign.serve.limits import Limits
-from hardalign.serve.messages import Request
+from hardalign.serve.messages import Limits, Request
 from hardalign.serve.question import Question, read_question
 from serve.conftest import MODELS
 

@@ -5,29 +5,30 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from json import dumps
-from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from hardalign.cli.console import note, note_skipped
-from hardalign.cli.options import FileOptions, Number, OptionalFile, OptionalModel, threads_or_cores
+from hardalign.cli.console import note, symbol_counts
+from hardalign.cli.options import (
+    File,
+    Number,
+    OptionalFile,
+    OptionalModel,
+    PairOptions,
+    threads_or_cores,
+)
 from hardalign.errors import HardalignError
-
-if TYPE_CHECKING:
-    from hardalign.data.example import Example
-    from hardalign.data.formats import Format
 
 
 def align(
     model: tyro.conf.Positional[OptionalModel] = None,
-    file: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")] = "-",
+    file: File = "-",
     *,
     unsupervised: OptionalFile = None,
     symbols: bool = False,
     posterior: bool = False,
     threads: Number = None,
-    files: FileOptions = FileOptions(),  # noqa: B008 - frozen
-    allow_empty: bool = False,
+    files: PairOptions = PairOptions(),  # noqa: B008 - frozen
 ) -> None:
     r"""Align the sources of a file with its targets, one line per pair, in order.
 
@@ -57,7 +58,6 @@ def align(
         posterior: Print all weights, as JSON.
         threads: How many batches of pairs to work on at a time. (default: one per core)
         files: How the file is read, if not as the model was trained.
-        allow_empty: Allow empty targets.
     """
     if symbols and posterior:
         raise HardalignError("choose one of --symbols and --posterior")
@@ -65,37 +65,33 @@ def align(
         if model is not None or posterior:
             what = "--posterior needs a model" if posterior else "give a model or --unsupervised"
             raise HardalignError(f"{what}, not both: --unsupervised finds one path")
-        lines = _unsupervised(unsupervised, files, symbols, allow_empty)
+        lines = _unsupervised(unsupervised, files, symbols)
     elif model is not None:
         cores = threads_or_cores(threads)
-        lines = _by_model(model, file, files, symbols, posterior, allow_empty, cores)
+        lines = _by_model(model, file, files, symbols, posterior, cores)
     else:
         raise HardalignError("give a model and a file, or --unsupervised and a file")
     for line in lines:
         print(line)
 
 
-def _unsupervised(file: str, files: FileOptions, symbols: bool, allow_empty: bool) -> Iterator[str]:
+def _unsupervised(file: str, files: PairOptions, symbols: bool) -> Iterator[str]:
+    from hardalign.data.example import training_pairs
     from hardalign.data.formats import FORMATS
     from hardalign.notation import write_pharaoh, write_symbols
     from hardalign.unsupervised import UnsupervisedAligner
 
-    pairs = list(_pairs(file, files.resolve(FORMATS["pairs"]), allow_empty))
+    pairs = list(training_pairs(files.read(file, FORMATS["pairs"])))
     note("unsupervised aligner: one path per pair")
     for links in UnsupervisedAligner(pairs).align(pairs):
         yield write_symbols(links) if symbols else write_pharaoh(links.pairs)
 
 
 def _by_model(
-    model: str,
-    file: str,
-    files: FileOptions,
-    symbols: bool,
-    posterior: bool,
-    allow_empty: bool,
-    threads: int,
+    model: str, file: str, files: PairOptions, symbols: bool, posterior: bool, threads: int
 ) -> Iterator[str]:
     from hardalign.alignment import KINDS
+    from hardalign.data.example import training_pairs
     from hardalign.data.vocabulary import UnknownSymbols
     from hardalign.predictor import load
     from hardalign.systems import find_system
@@ -106,7 +102,7 @@ def _by_model(
     unspellable: Counter[str] = Counter()
     lines: list[int] = []  # where the pairs are that could not be aligned
     note(f"{system}: {KINDS[find_system(system).alignment]}")
-    pairs = _pairs(file, files.resolve(predictor.description.format), allow_empty)
+    pairs = training_pairs(files.read(file, predictor.description.format))
     for pair, alignment in predictor.align_pairs(pairs, threads=threads):
         unknown.note(pair)
         if alignment is None:
@@ -119,22 +115,9 @@ def _by_model(
             yield dumps(alignment.to_dict(), ensure_ascii=False)
         else:
             yield alignment.symbol_text() if symbols else alignment.pharaoh()
-    if report := unknown.report():
-        note(report)
+    note(unknown.report())
     if lines:
-        shown = ", ".join(f"{symbol!r} × {n}" for symbol, n in unspellable.most_common(20))
         note(
             f"pairs that could not be aligned: {len(lines)} (first: line {lines[0]}); symbols that "
-            f"the model has never seen in a target: {shown}"
+            f"the model has never seen in a target: {symbol_counts(unspellable)}"
         )
-
-
-def _pairs(file: str, layout: Format, allow_empty: bool) -> Iterator[Example]:
-    """The pairs of a file, several where a source has several targets."""
-    from hardalign.data.example import training_pairs
-    from hardalign.data.reading import Skipped, read_examples
-
-    skipped = Skipped()
-    reading = read_examples(file, layout, "evaluation", allow_empty=allow_empty, skipped=skipped)
-    yield from training_pairs(reading)
-    note_skipped(file, skipped, "passed over")

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from json import dumps
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import tyro
-
-from hardalign.cli.console import cores, note, note_skipped
-from hardalign.cli.options import FileOptions, Model
+from hardalign.cli.console import cores, note
+from hardalign.cli.options import File, Model, PairOptions
 from hardalign.errors import HardalignError
 from hardalign.version import __version__
 
@@ -29,12 +27,11 @@ WEIGHTS = {
 
 def analyze(
     model: Model,
-    file: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")],
+    file: File,
     *,
     threshold: float = 0.1,
     json: bool = False,
-    files: FileOptions = FileOptions(),  # noqa: B008 - frozen
-    allow_empty: bool = False,
+    files: PairOptions = PairOptions(),  # noqa: B008 - frozen
 ) -> None:
     """Count correct and incorrect predictions with and without crossing alignments.
 
@@ -53,11 +50,9 @@ def analyze(
         threshold: The weight that an edge exceeds.
         json: Print one JSON object.
         files: How the file is read, if not as the model was trained.
-        allow_empty: Allow empty targets.
     """
     from hardalign.analysis import Breakdown
     from hardalign.data.example import evaluation_items
-    from hardalign.data.reading import Skipped, read_examples
     from hardalign.data.vocabulary import UnknownSymbols
     from hardalign.notation import write_pharaoh
     from hardalign.predictor import load
@@ -66,43 +61,33 @@ def analyze(
     if not 0 <= threshold < 1:
         raise HardalignError(f"a threshold is from 0 to 1, not {threshold}")
     predictor = load(model)
-    layout, system = predictor.description.format, predictor.description.model.system
-    skipped = Skipped()
-    examples = read_examples(
-        file, files.resolve(layout), "evaluation", allow_empty=allow_empty, skipped=skipped
-    )
-    questions = evaluation_items(examples)
-    note_skipped(file, skipped, "passed over")
+    system = predictor.description.model.system
+    questions = evaluation_items(files.read(file, predictor.description.format))
     unknown = UnknownSymbols(predictor.description.vocabulary.source)
-    found = Breakdown.of(_items(predictor, questions, unknown, threshold, cores()), threshold)
-    if report := unknown.report():
-        note(report)
+    breakdown = Breakdown.of(_items(predictor, questions, unknown, threshold), threshold)
+    note(unknown.report())
     edges = f"edges: {WEIGHTS[find_system(system).alignment]} > {threshold:g}"
     signature = f"{edges} | greedy | model {model} ({system}) | {file} | hardalign {__version__}"
     if json:
-        print(dumps({**found.to_dict(), "signature": signature}, ensure_ascii=False))
+        print(dumps({**breakdown.to_dict(), "signature": signature}, ensure_ascii=False))
         return
-    print(found.table())
+    print(breakdown.table())
     print(signature)
-    for item in found.crossing:
+    for item in breakdown.crossing:
         outcome = "correct" if item.correct else "incorrect"
         columns = outcome, item.source, item.prediction, " / ".join(item.references)
         print(*columns, write_pharaoh(item.edges), sep="\t")
 
 
 def _items(
-    predictor: Predictor,
-    questions: Sequence[Example],
-    unknown: UnknownSymbols,
-    threshold: float,
-    threads: int,
+    predictor: Predictor, questions: Sequence[Example], unknown: UnknownSymbols, threshold: float
 ) -> Iterator[Item]:
     from hardalign.alignment import cross, edges
     from hardalign.analysis import Item
     from hardalign.decoding import Search
 
     spell = predictor.description.format.join_target
-    answers = predictor.answers(questions, Search(), unknown=unknown, exact=False, threads=threads)
+    answers = predictor.answers(questions, Search(), unknown=unknown, exact=False, threads=cores())
     for question, (prediction,) in zip(questions, answers, strict=True):
         letters = slice(1 + len(question.tags), -1)  # begin, tags and end are no places in it
         links = edges(prediction.alpha[: len(prediction.symbols), letters], threshold)

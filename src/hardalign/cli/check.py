@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from json import dumps
-from typing import TYPE_CHECKING, Annotated
-
-import tyro
+from typing import TYPE_CHECKING
 
 from hardalign.cli.console import note_skipped
-from hardalign.cli.options import FileOptions, Text
+from hardalign.cli.options import File, PairOptions, Text
 
 if TYPE_CHECKING:
     from hardalign.data.check import Report
 
 
 def check(
-    file: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")],
+    file: File,
     *,
     against: Text = None,
     json: bool = False,
-    files: FileOptions = FileOptions(),  # noqa: B008 - frozen
-    allow_empty: bool = False,
+    files: PairOptions = PairOptions(),  # noqa: B008 - frozen
 ) -> None:
     """Say what is odd in a data set, before an hour is spent on it.
 
@@ -40,22 +37,21 @@ def check(
         against: The file a model is trained on, if FILE is to evaluate it.
         json: Print one JSON object.
         files: How the files are read.
-        allow_empty: Allow empty targets.
     """
     from hardalign.data import check as data_check
-    from hardalign.data.example import Example
     from hardalign.data.formats import FORMATS
     from hardalign.data.reading import Skipped, read_examples
 
     layout = files.resolve(FORMATS["pairs"])
-    spelt = replace(layout, normalization="none", source_case="keep")
+    read = partial(
+        read_examples,
+        format=replace(layout, normalization="none", source_case="keep"),  # as it is spelt
+        purpose="training",
+        allow_empty=files.allow_empty,
+    )
     skipped = Skipped()
-
-    def read(name: str, blank: Skipped | None = None) -> Iterator[Example]:
-        return read_examples(name, spelt, "training", allow_empty=allow_empty, skipped=blank)
-
     training = None if against is None else read(against)
-    report = data_check.check(read(file, skipped), layout, training)
+    report = data_check.check(read(file, skipped=skipped), layout, training)
     print(dumps(report.to_dict(), ensure_ascii=False) if json else _text(report))
     note_skipped(file, skipped, "passed over")
 

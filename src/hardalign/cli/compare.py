@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from hardalign.cli.console import note, note_skipped, watched
-from hardalign.cli.options import FileOptions, Number, threads_or_cores
+from hardalign.cli.console import note, watched
+from hardalign.cli.options import Number, PairOptions, threads_or_cores
 from hardalign.errors import HardalignError
 from hardalign.version import __version__
 
@@ -26,8 +26,7 @@ def compare(
     beam: Number = None,
     json: bool = False,
     threads: Number = None,
-    files: FileOptions = FileOptions(),  # noqa: B008 - frozen
-    allow_empty: bool = False,
+    files: PairOptions = PairOptions(),  # noqa: B008 - frozen
 ) -> None:
     """Compare the accuracy of models on the same file, and say whether it is chance.
 
@@ -46,10 +45,8 @@ def compare(
         json: Print one JSON object, with all these words.
         threads: How many batches of words to work on at a time. (default: one per core)
         files: How the file is read, if not as the first model was trained.
-        allow_empty: Allow empty targets.
     """
     from hardalign.data.example import evaluation_items
-    from hardalign.data.reading import Skipped, read_examples
     from hardalign.data.vocabulary import UnknownSymbols
     from hardalign.decoding import Search
     from hardalign.jobs.compare import contest, model_answers
@@ -60,8 +57,7 @@ def compare(
     *models, file = models_and_file
     if len(set(models)) < len(models):
         raise HardalignError("a model is named twice; name different models")
-    search, cores = Search(beam=beam), threads_or_cores(threads)
-    skipped = Skipped()
+    search, threads = Search(beam=beam), threads_or_cores(threads)
     predictors = [load(model) for model in models]
     layout = predictors[0].description.format
     for model, predictor in zip(models, predictors, strict=True):
@@ -70,14 +66,11 @@ def compare(
                 f"{models[0]} and {model} cannot be compared: they cut strings into symbols in "
                 "different ways; see hardalign info"
             )
-    reading = files.resolve(layout)
-    examples = read_examples(file, reading, "evaluation", allow_empty=allow_empty, skipped=skipped)
-    items = evaluation_items(examples)
-    note_skipped(file, skipped, "passed over")
+    items = evaluation_items(files.read(file, layout))
     answers = []
     for model, predictor in zip(models, predictors, strict=True):
         unknown = UnknownSymbols(predictor.description.vocabulary.source)
-        lists = predictor.answers(items, search, unknown=unknown, exact=False, threads=cores)
+        lists = predictor.answers(items, search, unknown=unknown, exact=False, threads=threads)
         best = [predictions[0].symbols for predictions in watched(lists, f"words of {model}")]
         answers.append(model_answers(model, items, best, layout))
         if report := unknown.report():

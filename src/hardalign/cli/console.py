@@ -1,15 +1,20 @@
-"""What people read: on standard error, so that standard output holds data alone."""
+"""Standard output for data alone, standard error for what people read."""
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, TypeVar
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO, TypeVar
 
 from hardalign.data.lines import file_name
 from hardalign.data.reading import Skipped
+from hardalign.files import whole_file
 from hardalign.systems import SCORES, ScoreKind
 
 if TYPE_CHECKING:
@@ -25,9 +30,10 @@ def console() -> Console:
     return Console(stderr=True, highlight=False)
 
 
-def note(text: str) -> None:
-    """Tells the user something that is no error."""
-    print(f"hardalign: {text}", file=sys.stderr)
+def note(text: str | None) -> None:
+    """Tells the user something that is no error, if there is something to tell."""
+    if text:
+        print(f"hardalign: {text}", file=sys.stderr)
 
 
 def note_skipped(file: str, skipped: Skipped, what_happened: str) -> None:
@@ -37,33 +43,61 @@ def note_skipped(file: str, skipped: Skipped, what_happened: str) -> None:
         note(f"{file_name(file)}: {lines} {what_happened} (first: line {skipped.first_blank})")
 
 
+def symbol_counts(counts: Counter[str]) -> str:
+    """Names the commonest symbols, each with its count."""
+    shown = ", ".join(f"{symbol!r} × {count}" for symbol, count in counts.most_common(20))
+    more = len(counts) - 20
+    return f"{shown} and {more} other symbols" if more > 0 else shown
+
+
 def note_score_kind(kind: ScoreKind) -> None:
     """Says what the scores are, where they are not what their name promises."""
     if kind != "exact":
         note(f"the scores are not exact log p(y | x) but {SCORES[kind]}")
 
 
-def watched(items: Iterable[T], what: str, *, printed: bool = False) -> Iterator[T]:
+def watched(
+    items: Iterable[T], what: str, *, total: int | None = None, printed: bool = False
+) -> Iterator[T]:
     """Passes items on, and shows on a terminal how many have passed and how fast.
 
     Args:
         items: To pass on.
-        what: They are.
+        what: What to call them.
+        total: How many there are, if that is known: then the time that is left is shown too.
         printed: Whether they go to standard output: on a terminal, that shows it well enough.
     """
     if not sys.stderr.isatty() or (printed and sys.stdout.isatty()):
         yield from items
         return
-    from rich.progress import Progress, TextColumn
+    from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.completed} " + what), TextColumn("{task.fields[speed]:.0f}/s"))
+    columns: list[ProgressColumn] = [
+        TextColumn("{task.completed} " + (what if total is None else f"of {total} {what}")),
+        TextColumn("{task.fields[speed]:.0f}/s"),
+    ]
+    if total is not None:
+        columns += [BarColumn(), TimeRemainingColumn(elapsed_when_finished=True)]
     with Progress(*columns, console=console(), transient=True) as progress:
-        task = progress.add_task("", total=None, speed=0.0)
+        task = progress.add_task("", total=total, speed=0.0)
         start = time.perf_counter()
         for count, item in enumerate(items, start=1):
             yield item
             speed = count / (time.perf_counter() - start)
             progress.update(task, completed=count, speed=speed)
+
+
+@contextmanager
+def lines_to(output: Path | None) -> Iterator[TextIO]:
+    """Gives standard output, or a file that appears when it is complete; UTF-8 either way."""
+    if output is None:
+        yield sys.stdout
+        return
+    with whole_file(output) as file:
+        lines = io.TextIOWrapper(file, encoding="utf-8", newline="\n")
+        yield lines
+        lines.flush()
+        lines.detach()
 
 
 def cores() -> int:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated
 
 import tyro
 
-from hardalign.cli.fetching import DataDir, fetch
-from hardalign.corpora.fetch import file_url
-from hardalign.corpora.load import CMUDICT_LICENCE, CORPORA
+from hardalign.cli.console import note, watched
+from hardalign.cli.options import OptionalFolder
+from hardalign.corpora.fetch import fetch_file, file_url
+from hardalign.corpora.load import CMUDICT_LICENCE, CORPORA, Corpus, load_corpus
 from hardalign.corpora.registry import RegisteredCorpus, find_corpora, registry
 from hardalign.data.formats import FORMATS, Format
 from hardalign.errors import HardalignError
+from hardalign.origin import CorpusOrigin
 
 
 def corpora(
@@ -23,7 +26,7 @@ def corpora(
         tyro.conf.arg(metavar="[fetch] [NAME ...]", help_behavior_hint=""),
     ] = (),
     *,
-    data_dir: DataDir = None,
+    data_dir: OptionalFolder = None,
 ) -> None:
     """List the corpora known by name, describe some of them, or fetch their files.
 
@@ -47,12 +50,38 @@ def corpora(
     if not names:
         print(_catalogue())
     elif names[0] == "fetch":
-        _fetch(names[1:], data_dir)
+        for row in _fetch(_registered(names[1:]), data_dir):
+            print("\t".join(row))
     else:
         print("\n\n".join(_entry(name) for name in names))
 
 
-def _fetch(names: tuple[str, ...], data_dir: Path | None) -> None:
+def fetch_and_load(origin: CorpusOrigin, data_dir: Path | None) -> Corpus:
+    """Loads a corpus, with a bar where files have to be fetched first."""
+    if origin.corpus in registry():
+        _fetch([registry()[origin.corpus]], data_dir)
+    return load_corpus(
+        origin.corpus, seed=origin.seed, stress=origin.stress, size=origin.size, data_dir=data_dir
+    )
+
+
+def _fetch(corpora: Iterable[RegisteredCorpus], data_dir: Path | None) -> list[tuple[str, ...]]:
+    """Finds or downloads all files of some corpora; returns corpus, part and path of each."""
+    files = [(corpus, file) for corpus in corpora for file in corpus.files]
+    rows: list[tuple[str, ...]] = []
+    unchecked = []
+    for corpus, file in watched(files, "files", total=len(files)):
+        path = fetch_file(corpus, file, data_dir)
+        rows.append((corpus.name, file.split, str(path)))
+        if file.sha256 is None:
+            unchecked.append(f"{path}: unchecked, as the sha256 of {file.name} is not known")
+    for remark in unchecked:  # when the bar is gone
+        note(remark)
+    return rows
+
+
+def _registered(names: tuple[str, ...]) -> Iterable[RegisteredCorpus]:
+    """Returns the corpora that have files, each once."""
     if not names:
         raise HardalignError("fetch what? hardalign corpora lists all names")
     wanted: dict[str, RegisteredCorpus] = {}
@@ -60,8 +89,7 @@ def _fetch(names: tuple[str, ...], data_dir: Path | None) -> None:
         if name in CORPORA:
             raise HardalignError(f"{name} has no files to fetch; train on it with --corpus {name}")
         wanted |= {corpus.name: corpus for corpus in find_corpora(name)}
-    for corpus, file, path in fetch(list(wanted.values()), data_dir):
-        print(corpus.name, file.split, path, sep="\t")
+    return wanted.values()
 
 
 def _catalogue() -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import math
 import signal
 import sys
 import uuid
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
-from hardalign.cli.console import note
+from hardalign.cli.console import cores, note
 from hardalign.cli.options import Number
 from hardalign.errors import HardalignError
 
@@ -46,6 +46,9 @@ class EngineOptions:
 
         if self.workers is not None and self.workers < 1:
             raise HardalignError(f"--workers must be at least 1, not {self.workers}")
+        need = self.cpus_per_run, self.gpus_per_run
+        if not min(need) >= 0 or not 0 < max(need) < math.inf:
+            raise HardalignError("--cpus-per-run and --gpus-per-run: a run needs some of one")
         circumstances = Circumstances(
             folder.absolute(),
             uuid.uuid4().hex,
@@ -55,7 +58,7 @@ class EngineOptions:
         if self.engine == "local":
             if self.address is not None:
                 raise HardalignError("--address goes with --engine ray")
-            return Local(circumstances, self.workers or _cores())
+            return Local(circumstances, self.workers or cores())
         from hardalign.experiments.cluster import Cluster
 
         return Cluster(
@@ -81,8 +84,3 @@ def watched_runs(folder: Path) -> Iterator[RunsTable]:
     except KeyboardInterrupt:
         note(f"interrupted; the same command goes on with the runs in {folder}")
         sys.exit(128 + signal.SIGINT)
-
-
-def _cores() -> int:
-    """The cores that this process may use, which in a container may be fewer than there are."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

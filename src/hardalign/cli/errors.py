@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import tyro
-
-from hardalign.cli.console import note, note_score_kind, note_skipped
-from hardalign.cli.options import FileOptions, Model, Number, OutputFile, threads_or_cores
+from hardalign.cli.console import note, note_score_kind
+from hardalign.cli.options import File, Model, Number, OutputFile, PairOptions, threads_or_cores
 from hardalign.errors import HardalignError
 from hardalign.files import write_bytes
 from hardalign.version import __version__
@@ -15,13 +11,12 @@ from hardalign.version import __version__
 
 def errors(
     model: Model,
-    file: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")],
+    file: File,
     *,
     output: OutputFile = None,
     tsv: bool = False,
     threads: Number = None,
-    files: FileOptions = FileOptions(),  # noqa: B008 - frozen
-    allow_empty: bool = False,
+    files: PairOptions = PairOptions(),  # noqa: B008 - frozen
 ) -> None:
     """Show what a model gets wrong: confusions, hard words, and doubtful data.
 
@@ -41,10 +36,8 @@ def errors(
         tsv: Print everything as TAB-separated rows.
         threads: How many batches of words to work on at a time. (default: one per core)
         files: How the file is read, if not as the model was trained.
-        allow_empty: Allow empty targets.
     """
     from hardalign.data.example import evaluation_items
-    from hardalign.data.reading import Skipped, read_examples
     from hardalign.data.vocabulary import UnknownSymbols
     from hardalign.jobs.errors import find_errors
     from hardalign.jobs.errors_page import page
@@ -55,15 +48,10 @@ def errors(
         raise HardalignError("choose one of --output, a page, and --tsv, rows on standard output")
     predictor = load(model)
     layout = predictor.description.format
-    skipped = Skipped()
-    reading = files.resolve(layout)
-    examples = read_examples(file, reading, "evaluation", allow_empty=allow_empty, skipped=skipped)
-    items = evaluation_items(examples)
-    note_skipped(file, skipped, "passed over")
+    items = evaluation_items(files.read(file, layout))
     unknown = UnknownSymbols(predictor.description.vocabulary.source)
     report = find_errors(predictor, items, unknown=unknown, threads=threads_or_cores(threads))
-    if remark := unknown.report():
-        note(remark)
+    note(unknown.report())
     note_score_kind(predictor.system.score)
     spell = layout.join_target
     system = predictor.description.model.system

@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING
 
 import tyro
 
-from hardalign.cli.console import note, note_skipped, watched
-from hardalign.cli.fetching import DataDir, load
+from hardalign.cli.console import note, watched
+from hardalign.cli.corpora import fetch_and_load
 from hardalign.cli.options import (
-    FileOptions,
     Model,
     Number,
     OptionalFile,
+    OptionalFolder,
+    PairOptions,
     Temperature,
     threads_or_cores,
 )
+from hardalign.data.lines import file_name
 from hardalign.errors import HardalignError
 from hardalign.files import sha256
 from hardalign.version import __version__
@@ -36,9 +38,8 @@ def evaluate(
     temperature: Temperature = None,
     json: bool = False,
     threads: Number = None,
-    data_dir: DataDir = None,
-    files: FileOptions = FileOptions(),  # noqa: B008 - frozen
-    allow_empty: bool = False,
+    data_dir: OptionalFolder = None,
+    files: PairOptions = PairOptions(),  # noqa: B008 - frozen
 ) -> None:
     """Predict the sources of a file and compare with its targets.
 
@@ -62,37 +63,32 @@ def evaluate(
         threads: How many batches of words to work on at a time. (default: one per core)
         data_dir: Folder with your own copies of corpora. (default: what HARDALIGN_DATA names)
         files: How the file is read, if not as the model was trained.
-        allow_empty: Allow empty targets.
     """
     from hardalign.data.example import evaluation_items
     from hardalign.data.vocabulary import UnknownSymbols
     from hardalign.decoding import Search
+    from hardalign.jobs.compare import model_answers
     from hardalign.metrics import calibration_error
-    from hardalign.metrics import evaluate as measure
-    from hardalign.predictor import load as load_model
+    from hardalign.predictor import load
 
-    predictor = load_model(model, temperature=temperature)
+    predictor = load(model, temperature=temperature)
     if file is None:
         examples, origin = _corpus_test_set(predictor, data_dir)
     elif data_dir is not None:
         raise HardalignError("--data-dir is for corpora; name your file with its folder")
     else:
-        examples, origin = _read_test_set(predictor, file, files, allow_empty)
+        examples = list(files.read(file, predictor.description.format))
+        origin = _file_name(file)
     items = evaluation_items(examples)
     unknown = UnknownSymbols(predictor.description.vocabulary.source)
     search, threads = Search(beam=beam), threads_or_cores(threads)
     answers = predictor.answers(items, search, unknown=unknown, exact=False, threads=threads)
     predictions = [best for best, *_ in watched(answers, "words")]
-    counted = predictor.description.format.counted
-    said = [counted(best.symbols) for best in predictions]
-    references = [[counted(target) for target in item.targets] for item in items]
-    metrics = measure(said, references)
-    ece = calibration_error(
-        [exp(best.log_prob) for best in predictions],
-        [symbols in targets for symbols, targets in zip(said, references, strict=True)],
-    )
-    if report := unknown.report():
-        note(report)
+    symbols = [best.symbols for best in predictions]
+    judged = model_answers(model, items, symbols, predictor.description.format)
+    metrics = judged.metrics
+    ece = calibration_error([exp(best.log_prob) for best in predictions], judged.correct)
+    note(unknown.report())
     signature = " | ".join(
         [
             origin,
@@ -125,13 +121,7 @@ def _corpus_test_set(predictor: Predictor, data_dir: Path | None) -> tuple[list[
     origin = predictor.description.data.corpus
     if origin is None:
         raise HardalignError("give a file to evaluate on: the model was trained on files too")
-    corpus = load(
-        origin.corpus,
-        seed=origin.seed,
-        stress=origin.stress,
-        size=origin.size,
-        data_dir=data_dir,
-    )
+    corpus = fetch_and_load(origin, data_dir)
     named = f"{origin.corpus} test"
     # Some corpora are split by line: a figure must say how much of it training has seen.
     seen = {example.key for example in corpus.train} & {example.key for example in corpus.test}
@@ -140,18 +130,8 @@ def _corpus_test_set(predictor: Predictor, data_dir: Path | None) -> tuple[list[
     return corpus.test, named
 
 
-def _read_test_set(
-    predictor: Predictor, file: str, files: FileOptions, allow_empty: bool
-) -> tuple[list[Example], str]:
-    """The examples of a file, and a name for it."""
-    from hardalign.data.lines import file_name
-    from hardalign.data.reading import Skipped, read_examples
-
-    skipped = Skipped()
-    layout = files.resolve(predictor.description.format)
-    reading = read_examples(file, layout, "evaluation", allow_empty=allow_empty, skipped=skipped)
-    examples = list(reading)
-    note_skipped(file, skipped, "passed over")
-    if not Path(file).is_file():  # a pipe cannot be read twice
-        return examples, file_name(file)
-    return examples, f"{file} sha256:{sha256(Path(file).read_bytes())[:12]}"
+def _file_name(file: str) -> str:
+    """Names a file in a signature, by its content too."""
+    if file == "-" or not Path(file).is_file():  # a pipe cannot be read twice
+        return file_name(file)
+    return f"{file} sha256:{sha256(Path(file).read_bytes())[:12]}"

@@ -13,8 +13,7 @@ from hardalign.errors import HardalignError
 
 
 def export(
-    model: Model,
-    file: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FILE.onnx")],
+    model: Model, file: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FILE.onnx")]
 ) -> None:
     """Write a model as ONNX, to predict on a phone, in a browser, from C++.
 

@@ -11,9 +11,7 @@ from hardalign.cli.options import OptionalModel
 from hardalign.systems import SYSTEMS, find_system, outside_systems
 
 
-def info(
-    model: tyro.conf.Positional[OptionalModel] = None,
-) -> None:
+def info(model: tyro.conf.Positional[OptionalModel] = None) -> None:
     """Describe a trained model, or list the systems and the models that come with hardalign.
 
     $ hardalign info runs/g2p

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import io
-import sys
-from contextlib import nullcontext
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import tyro
 
-from hardalign.cli.console import console, note, note_score_kind
+from hardalign.cli.console import lines_to, note, note_score_kind, watched
 from hardalign.cli.options import Count, Files, Model, Number, OutputFile, Share, threads_or_cores
 from hardalign.errors import HardalignError
-from hardalign.files import whole_file
-
-if TYPE_CHECKING:
-    from hardalign.jobs.dictionary import Dictionary
 
 
 def lexicon(
@@ -77,16 +70,14 @@ def lexicon(
         dictionary.add_text(read_lines(words))
         cache = output and output.with_name(output.name + CACHE)
         new = dictionary.open_cache(cache, model_signature(model_folder(model)) if cache else "")
-        _compute(dictionary, new, threads_or_cores(threads))
+        for _ in watched(dictionary.compute(threads_or_cores(threads)), "words", total=new):
+            pass  # it is kept in the cache
         written = known_words = 0
-        with nullcontext() if output is None else whole_file(output) as file:
-            lines = io.TextIOWrapper(file, encoding="utf-8", newline="\n") if file else sys.stdout
+        with lines_to(output) as lines:
             for entry in dictionary.entries(min_prob):
                 lines.writelines(write_entry(entry, style))
                 written += 1
                 known_words += entry.known
-            if isinstance(lines, io.TextIOWrapper) and file:
-                lines.detach()
         note(f"{written} words, {known_words} of them known, {new} computed now")
         if missing := len(dictionary) - written:
             note(f"{missing} words got no pronunciation and are left out")
@@ -94,15 +85,3 @@ def lexicon(
             note(remark)
     if style != "cmudict":
         note_score_kind(predictor.system.score)
-
-
-def _compute(dictionary: Dictionary, total: int, threads: int) -> None:
-    """Computes what is new, and shows on a terminal how far it is."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-
-    columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(elapsed_when_finished=True))
-    hidden = not sys.stderr.isatty()
-    with Progress(*columns, console=console(), transient=True, disable=hidden) as progress:
-        task = progress.add_task("", total=total)
-        for _ in dictionary.compute(threads):
-            progress.advance(task)

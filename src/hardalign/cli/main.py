@@ -19,25 +19,9 @@ from hardalign.errors import HardalignError
 from hardalign.version import __version__
 
 COMMANDS = (
-    "train",
-    "predict",
-    "evaluate",
-    "score",
-    "align",
-    "plot",
-    "analyze",
-    "info",
-    "lexicon",
-    "errors",
-    "compare",
-    "check",
-    "split",
-    "corpora",
-    "reproduce",
-    "tune",
-    "serve",
-    "export",
-    "completion",
+    *("train", "predict", "evaluate", "score", "align", "plot", "analyze", "info"),
+    *("lexicon", "errors", "compare", "check", "split", "corpora"),
+    *("reproduce", "tune", "serve", "export", "completion"),
 )
 """The commands; each is a function of that name in a module of that name beside this one."""
 
@@ -75,7 +59,8 @@ def main() -> None:
     except HardalignError as error:
         _fail(str(error), 2)
     except KeyboardInterrupt:
-        _fail("interrupted; training goes on with --resume", 128 + signal.SIGINT)
+        advice = "; training goes on with --resume" if sys.argv[1:2] == ["train"] else ""
+        _fail(f"interrupted{advice}", 128 + signal.SIGINT)
     except BrokenPipeError:
         # The reader has had enough, as `head` does.
         _silence_stdout()
@@ -127,7 +112,7 @@ def _help() -> str:
 
 def _fail(message: str, status: int) -> NoReturn:
     # A message may quote what files and folders hold, line ends and all; it stays one line.
-    line = CONTROL.sub(lambda found: repr(found[0])[1:-1], message)
+    line = CONTROL.sub(lambda match: repr(match[0])[1:-1], message)
     print(f"hardalign: {line}", file=sys.stderr)
     sys.exit(status)
 

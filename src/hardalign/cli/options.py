@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, Optional
 
 import tyro
 
-from hardalign.cli.console import cores
+from hardalign.cli.console import cores, note_skipped
+from hardalign.data.example import Example
 from hardalign.data.formats import FORMATS, Format
+from hardalign.data.reading import Skipped, read_examples
 from hardalign.errors import HardalignError
 
 FormatName = Literal["pairs", "lexicon", "spaced", "sigmorphon", "news"]
@@ -20,19 +23,21 @@ Number = Annotated[Optional[int], tyro.conf.arg(metavar="N", help_behavior_hint=
 Count = Annotated[Optional[int], tyro.conf.arg(metavar="K", help_behavior_hint="")]
 Share = Annotated[Optional[float], tyro.conf.arg(metavar="P", help_behavior_hint="")]
 Temperature = Annotated[Optional[float], tyro.conf.arg(metavar="T", help_behavior_hint="")]
+Folder = Annotated[Path, tyro.conf.arg(metavar="DIR")]
+OptionalFolder = Annotated[Optional[Path], tyro.conf.arg(metavar="DIR", help_behavior_hint="")]
+CorpusName = Annotated[Optional[str], tyro.conf.arg(metavar="NAME", help_behavior_hint="")]
 OutputFile = Annotated[Optional[Path], tyro.conf.arg(metavar="FILE", help_behavior_hint="")]
 if TYPE_CHECKING:
     Strings = tuple[str, ...]
 else:
     Strings = tuple  # of what, tyro would need typeguard to see
 Files = Annotated[
-    Strings,
-    tyro.conf.UseAppendAction,
-    tyro.conf.arg(metavar="FILE", help_behavior_hint=""),
+    Strings, tyro.conf.UseAppendAction, tyro.conf.arg(metavar="FILE", help_behavior_hint="")
 ]
 OptionalModel = Annotated[Optional[str], tyro.conf.arg(metavar="MODEL", help_behavior_hint="")]
 OptionalFile = Annotated[Optional[str], tyro.conf.arg(metavar="FILE", help_behavior_hint="")]
 Model = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="MODEL")]
+File = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")]
 
 
 def threads_or_cores(threads: int | None) -> int:
@@ -91,8 +96,24 @@ class FileOptions:
         changes: dict[str, object] = {
             name: value
             for name, value in vars(self).items()
-            if value is not None and name not in ("format", "columns")
+            if value is not None and name not in ("format", "columns", "allow_empty")
         }
         if self.columns is not None:
             changes["columns"] = tuple(self.columns.split(","))
         return replace(chosen, **changes)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class PairOptions(FileOptions):
+    """How files of sources and targets are read."""
+
+    allow_empty: bool = False
+    """Allow empty targets."""
+
+    def read(self, file: str, default: Format) -> Iterator[Example]:
+        """Gives the examples of a file to evaluate on, and tells of its blank lines at the end."""
+        skipped, layout = Skipped(), self.resolve(default)
+        yield from read_examples(
+            file, layout, "evaluation", allow_empty=self.allow_empty, skipped=skipped
+        )
+        note_skipped(file, skipped, "passed over")

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import tyro
 
 from hardalign.cli.options import Model, OptionalModel, OutputFile
-
-if TYPE_CHECKING:
-    from hardalign.alignment import Alignment
 
 
 def plot(
@@ -42,22 +39,21 @@ def plot(
         output: Write a picture, .svg or .png, instead of drawing in the terminal; needs matplotlib
             (pip install 'hardalign[plot]').
     """
-    drawn = [_alignment(folder, source, target) for folder in (model, beside) if folder]
-    if output is None:
-        for alignment, text in drawn:
-            print(f"{source} → {text}  ({alignment.title})")
-            print(alignment)
-        return
-    (first, _), *others = drawn
-    first.plot(output, beside=others[0][0] if others else None)
-
-
-def _alignment(folder: str, source: str, target: str | None) -> tuple[Alignment, str]:
     from hardalign.decoding import Search
     from hardalign.predictor import load
 
-    predictor = load(folder)
-    if target is None:  # not by a call, which would warn of the symbols that `align` warns of
-        ((best,),) = predictor.answers([predictor.example(source)], Search())
-        target = best.text
-    return predictor.align(source, target), target
+    texts, alignments = [], []
+    for predictor in [load(folder) for folder in (model, beside) if folder]:
+        text = target
+        if text is None:  # not by a call, which would warn of the symbols that `align` warns of
+            ((best,),) = predictor.answers([predictor.example(source)], Search())
+            text = best.text
+        texts.append(text)
+        alignments.append(predictor.align(source, text))
+    if output is not None:
+        first, *others = alignments
+        first.plot(output, beside=others[0] if others else None)
+        return
+    for text, alignment in zip(texts, alignments, strict=True):
+        print(f"{source} → {text}  ({alignment.title})")
+        print(alignment)

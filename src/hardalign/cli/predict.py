@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from hardalign.cli.console import note, note_score_kind, note_skipped, watched
+from hardalign.cli.console import lines_to, note, note_score_kind, note_skipped, watched
 from hardalign.cli.options import (
     Count,
+    File,
     FileOptions,
     Files,
     Model,
@@ -20,8 +21,6 @@ from hardalign.cli.options import (
     Temperature,
     threads_or_cores,
 )
-from hardalign.cli.remarks import Remarks
-from hardalign.cli.speaking import lines_to, pronounce, read_known
 from hardalign.errors import HardalignError
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
 def predict(
     model: Model,
-    file: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")] = "-",
+    file: File = "-",
     *,
     beam: Number = None,
     nbest: Count = None,
@@ -96,34 +95,51 @@ def predict(
         threads: How many batches of words to work on at a time. (default: one per core)
         files: How the file is read, if not as the model was trained.
     """
+    from hardalign.cli.remarks import Remarks
+    from hardalign.data.lines import read_lines
     from hardalign.data.reading import Skipped, read_examples
     from hardalign.data.vocabulary import UnknownSymbols
     from hardalign.decoding import Search
-    from hardalign.jobs.known import answers_with_known
+    from hardalign.jobs.ipa import check_arpabet
+    from hardalign.jobs.known import answers_with_known, read_lexicon
+    from hardalign.jobs.reader import TextReport
+    from hardalign.jobs.text import pronounce_text
     from hardalign.predictor import load
 
-    search = Search(beam, nbest, mass, sample, seed)
+    search, threads = Search(beam, nbest, mass, sample, seed), threads_or_cores(threads)
     predictor = load(model, temperature=temperature)
-    known = read_known(predictor, lexicon, ipa)
+    description = predictor.description
+    if ipa:
+        check_arpabet(description.vocabulary.target.letters)
+    known = read_lexicon(lexicon, description)
     if text:
         if scores or alignments or jsonl or nbest or mass or sample:
             raise HardalignError(
                 "a text has one pronunciation for each word, and nothing beside it"
             )
+        report = TextReport()
+        pronounced = pronounce_text(
+            predictor,
+            read_lines(file),
+            lexicon=known,
+            spell_capitals=spell_capitals,
+            ipa=ipa,
+            search=search,
+            report=report,
+            threads=threads,
+        )
         with lines_to(output) as lines:
-            lines.writelines(
-                pronounce(
-                    predictor, file, known, ipa, spell_capitals, search, threads_or_cores(threads)
-                )
-            )
+            lines.writelines(line.text + "\n" for line in pronounced)
+        for remark in (report.summary(), *report.remarks()):
+            note(remark)
         return
     if spell_capitals:
         raise HardalignError("--spell-capitals goes with --text")
-    unknown = UnknownSymbols(predictor.description.vocabulary.source)
+    unknown = UnknownSymbols(description.vocabulary.source)
     skipped = Skipped()
-    layout = files.resolve(predictor.description.format)
+    layout = files.resolve(description.format)
     examples = read_examples(file, layout, "prediction", skipped=skipped)
-    remarks = Remarks(nbest or 1, mass, predictor.description.vocabulary)
+    remarks = Remarks(nbest or 1, mass, description.vocabulary)
     answers = answers_with_known(
         predictor,
         remarks.watch(examples),
@@ -132,7 +148,7 @@ def predict(
         unknown=unknown,
         alignments=alignments,
         exact=scores or jsonl,
-        threads=threads_or_cores(threads),
+        threads=threads,
     )
     with lines_to(output) as lines:
         for answer in watched(answers, "words", printed=output is None):
@@ -142,8 +158,7 @@ def predict(
             else:
                 lines.writelines(_rows(answer.predictions, scores, mass, alignments, ipa))
     note_skipped(file, skipped, "answered with an empty prediction")
-    if report := unknown.report():
-        note(report)
+    note(unknown.report())
     if scores or jsonl:
         note_score_kind(predictor.system.score)
     remarks.report()

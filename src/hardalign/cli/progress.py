@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import timedelta
 from typing import Any
 
 from rich.console import Console
@@ -60,7 +61,7 @@ class TrainingProgress(Reporter):
             completed=pairs,
             total=total,
             speed=pairs / elapsed,
-            left=f"at most {_duration(left)} left",
+            left=f"at most {timedelta(seconds=int(left))} left",
         )
 
     def epoch(self, row: dict[str, Any]) -> None:
@@ -80,9 +81,3 @@ def _line(row: dict[str, Any]) -> str:
         f"{row['dev_acc']:8.2f} {row['dev_mld']:9.4f} {row['learning_rate']:14.3g} "
         f"{row['words_per_second']:8.0f} {row['seconds']:8.1f}{'  best' if row['best'] else ''}"
     )
-
-
-def _duration(seconds: float) -> str:
-    minutes, seconds = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"

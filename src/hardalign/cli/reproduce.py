@@ -11,6 +11,7 @@ import tyro
 
 from hardalign.cli.console import note
 from hardalign.cli.engines import EngineOptions, watched_runs
+from hardalign.cli.options import OptionalFolder
 from hardalign.errors import HardalignError
 
 if TYPE_CHECKING:
@@ -23,8 +24,8 @@ def reproduce(
         str | None, tyro.conf.Positional, tyro.conf.arg(metavar="PLAN", help_behavior_hint="")
     ] = None,
     *,
-    out: Annotated[Path | None, tyro.conf.arg(metavar="DIR", help_behavior_hint="")] = None,
-    report: Annotated[Path | None, tyro.conf.arg(metavar="DIR", help_behavior_hint="")] = None,
+    out: OptionalFolder = None,
+    report: OptionalFolder = None,
     dry_run: bool = False,
     where: EngineOptions = EngineOptions(),  # noqa: B008 - frozen
 ) -> None:

@@ -14,8 +14,6 @@ from hardalign.cli.console import console, note
 from hardalign.experiments.engine import State
 from hardalign.runs import Run, epochs_of
 
-_ORDER: tuple[State, ...] = ("running", "failed", "busy", "waiting", "done", "stopped")
-"""What is most worth seeing comes first: a terminal may not have room for all runs."""
 _STYLES: dict[State, str] = {
     "running": "bold",
     "failed": "red",
@@ -24,6 +22,8 @@ _STYLES: dict[State, str] = {
     "done": "green",
     "stopped": "dim",
 }
+"""What is most worth seeing comes first: a terminal may not have room for all runs."""
+_ORDER = list(_STYLES)
 _INTERVAL = 1.0
 """Seconds between two readings of the runs' progress from their folders."""
 
@@ -36,7 +36,7 @@ class RunsTable:
         self._console = console()
         self._live = Live(console=self._console, auto_refresh=False, transient=True)
         self._states: dict[Run, State] = {}
-        self._started = self._drawn = time.monotonic()
+        self._started = self._shown = time.monotonic()
 
     def __enter__(self) -> RunsTable:
         if self._console.is_terminal:
@@ -55,11 +55,13 @@ class RunsTable:
             silent = {"waiting", "done"} if first else {"waiting"}
             for run, state in states.items():
                 if run in changed and state not in silent:
-                    note(f"{state}: {run.name}{self._progress(run)}")
+                    epoch, accuracy, _ = self._progress(run)
+                    progress = f", epoch {epoch}, dev acc {accuracy}" if epoch else ""
+                    note(f"{state}: {run.name}{progress}")
             return
         now = time.monotonic()
-        if changed or now - self._drawn > _INTERVAL:
-            self._drawn = now
+        if changed or now - self._shown > _INTERVAL:
+            self._shown = now
             self._live.update(self._table(), refresh=True)
 
     def _table(self) -> Table:
@@ -72,22 +74,15 @@ class RunsTable:
         runs = sorted(self._states, key=lambda run: _ORDER.index(self._states[run]))
         for run in runs[:room]:
             state = self._states[run]
-            rows = epochs_of(self._folder / run.name)
-            cells = ["", "", ""]
-            if rows:
-                last = rows[-1]
-                cells = [
-                    str(last["epoch"]),
-                    f"{max(row['dev_acc'] for row in rows):.2f}",
-                    f"{last['words_per_second']:.0f}",
-                ]
-            table.add_row(run.name, state, *cells, style=_STYLES[state])
+            table.add_row(run.name, state, *self._progress(run), style=_STYLES[state])
         if len(runs) > room:
             table.caption = f"and {len(runs) - room} more"
         return table
 
-    def _progress(self, run: Run) -> str:
+    def _progress(self, run: Run) -> tuple[str, str, str]:
+        """Returns the last epoch, the best accuracy and the speed, empty before the first epoch."""
         rows = epochs_of(self._folder / run.name)
         if not rows:
-            return ""
-        return f", epoch {rows[-1]['epoch']}, dev acc {max(row['dev_acc'] for row in rows):.2f}"
+            return "", "", ""
+        epoch, speed = rows[-1]["epoch"], rows[-1]["words_per_second"]
+        return str(epoch), f"{max(row['dev_acc'] for row in rows):.2f}", f"{speed:.0f}"

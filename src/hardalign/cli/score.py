@@ -6,24 +6,20 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 from itertools import tee
-from typing import Annotated
 
-import tyro
-
-from hardalign.cli.console import note, note_score_kind, note_skipped
-from hardalign.cli.options import Count, FileOptions, Model, Number, threads_or_cores
+from hardalign.cli.console import note, note_score_kind, symbol_counts
+from hardalign.cli.options import Count, File, Model, Number, PairOptions, threads_or_cores
 from hardalign.errors import HardalignError
 
 
 def score(
     model: Model,
-    file: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")] = "-",
+    file: File = "-",
     *,
     per_symbol: bool = False,
     particles: Count = None,
     threads: Number = None,
-    files: FileOptions = FileOptions(),  # noqa: B008 - frozen
-    allow_empty: bool = False,
+    files: PairOptions = PairOptions(),  # noqa: B008 - frozen
 ) -> None:
     """Print log p(target | source) of each pair, one line per pair, in order.
 
@@ -47,10 +43,8 @@ def score(
             many particles: their mean weight is an unbiased estimate of the probability.
         threads: How many batches of pairs to work on at a time. (default: one per core)
         files: How the file is read, if not as the model was trained.
-        allow_empty: Allow empty targets.
     """
     from hardalign.data.example import training_pairs
-    from hardalign.data.reading import Skipped, read_examples
     from hardalign.data.vocabulary import UnknownSymbols
     from hardalign.predictor import load
 
@@ -59,11 +53,9 @@ def score(
     predictor = load(model, temperature=None if particles is None else 1)
     vocabulary = predictor.description.vocabulary
     layout = files.resolve(predictor.description.format)
-    skipped = Skipped()
-    examples = read_examples(file, layout, "evaluation", allow_empty=allow_empty, skipped=skipped)
     unknown, unspelled = UnknownSymbols(vocabulary.source), Counter[str]()
     impossible = 0
-    pairs, again = tee(training_pairs(examples))
+    pairs, again = tee(training_pairs(files.read(file, layout)))
     scores: Iterator[list[float]]
     if particles is None:
         scores = predictor.score(again, threads=threads_or_cores(threads))
@@ -78,15 +70,11 @@ def score(
         never_seen = vocabulary.target.unknown(pair.targets[0])
         unspelled.update(never_seen)
         impossible += bool(never_seen)
-    note_skipped(file, skipped, "passed over")
-    if report := unknown.report():
-        note(report)
+    note(unknown.report())
     if impossible:
-        named = ", ".join(f"{symbol!r} × {count}" for symbol, count in unspelled.most_common(20))
-        more = f" and {len(unspelled) - 20} other symbols" if len(unspelled) > 20 else ""
         note(
             f"{impossible} targets have log p = -inf, because they have symbols that were never "
-            f"seen in training: {named}{more}"
+            f"seen in training: {symbol_counts(unspelled)}"
         )
     if particles is None:
         note_score_kind(predictor.system.score)

@@ -49,7 +49,7 @@ def serve(
     try:
         from hardalign.serve.app import create_app
         from hardalign.serve.collection import load_lexicons, load_models
-        from hardalign.serve.limits import Limits
+        from hardalign.serve.messages import Limits
         from hardalign.serve.server import address_of, listen, make_server, run
     except ModuleNotFoundError as error:
         raise HardalignError(

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
-import tyro
-
 from hardalign.cli.console import note_skipped
-from hardalign.cli.options import FileOptions
+from hardalign.cli.options import File, Folder, PairOptions
 
 
 def split(
-    file: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")],
+    file: File,
     *,
-    out: Annotated[Path, tyro.conf.arg(metavar="DIR")],
+    out: Folder,
     dev: float = 0.1,
     test: float = 0.1,
     seed: int = 0,
-    files: FileOptions = FileOptions(),  # noqa: B008 - frozen
-    allow_empty: bool = False,
+    files: PairOptions = PairOptions(),  # noqa: B008 - frozen
     overwrite: bool = False,
 ) -> None:
     """Split a file into train, dev and test, with no source in two of them.
@@ -39,7 +33,6 @@ def split(
         test: Share of the sources for test; 0 for none.
         seed: Another seed gives another split.
         files: How the file is read.
-        allow_empty: Allow empty targets.
         overwrite: Replace files that are there already.
     """
     from hardalign.data.formats import FORMATS
@@ -54,7 +47,7 @@ def split(
         dev=dev,
         test=test,
         seed=seed,
-        allow_empty=allow_empty,
+        allow_empty=files.allow_empty,
         overwrite=overwrite,
         skipped=skipped,
     )

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Annotated, Literal
 
 import tyro
 
 from hardalign.cli.console import cores, note
-from hardalign.cli.fetching import DataDir, load
-from hardalign.cli.options import FileOptions, Number, Text
+from hardalign.cli.corpora import fetch_and_load
+from hardalign.cli.options import (
+    CorpusName,
+    Folder,
+    Number,
+    OptionalFile,
+    OptionalFolder,
+    PairOptions,
+    Text,
+)
+from hardalign.corpora.load import Corpus
 from hardalign.data.formats import FORMATS
 from hardalign.errors import HardalignError
+from hardalign.origin import CorpusOrigin
 from hardalign.systems import DEFAULT_SYSTEM, SYSTEMS, find_system
 
 _SYSTEMS = "\n".join(f"{name}: {system.summary}" for name, system in SYSTEMS.items())
@@ -21,14 +30,13 @@ _SYSTEMS = "\n".join(f"{name}: {system.summary}" for name, system in SYSTEMS.ite
 def train(
     train: Annotated[Text, tyro.conf.Positional, tyro.conf.arg(metavar="TRAIN")] = None,
     *,
-    out: Annotated[Path, tyro.conf.arg(metavar="DIR")],
-    dev: Annotated[str | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None,
-    corpus: Annotated[str | None, tyro.conf.arg(metavar="NAME", help_behavior_hint="")] = None,
-    data_dir: DataDir = None,
+    out: Folder,
+    dev: OptionalFile = None,
+    corpus: CorpusName = None,
+    data_dir: OptionalFolder = None,
     words: Number = None,
     strip_stress: bool = False,
-    files: FileOptions = FileOptions(),  # noqa: B008 - frozen
-    allow_empty: bool = False,
+    files: PairOptions = PairOptions(),  # noqa: B008 - frozen
     system: Annotated[
         str | None,
         tyro.conf.arg(
@@ -89,13 +97,13 @@ def train(
         words: Use only so many words of the corpus.
         strip_stress: Strip the stress digits from the phonemes of cmudict.
         files: How files are read.
-        allow_empty: Allow empty targets.
         system: What to train.
         size: The paper's two sets of hyperparameters. (default: small, or that of --from)
         copy: Let a source position also emit its own symbol, where the target side has it: for
             inflection and other tasks in which most symbols stay.
         tags: Tags inside the word are symbols before its letters, where attention sees them. Tags
-            beside it are read by the decoder at every step. (default: inside, or as in --from)
+            beside it are read by the decoder at every step. (default: beside, where the system can
+            have them there, or as in --from)
         seed: Weights, order and dropout follow from it.
         epochs: Most passes over the data; 0 writes the untrained model.
         batch_size: Pairs per step, over all devices together. (default: 20; below 2,000 pairs a
@@ -103,7 +111,7 @@ def train(
         learning_rate: Adam's, at the start.
         clip: Largest norm of the gradient. (default: none for small, 5 for large)
         no_average: Keep the weights of an epoch's last step, as the paper does, and not their mean
-            over about the last thousand, which predicts better.
+            over about the last thousand, which is good after fewer epochs.
         invent: Learn from so many invented examples too: real affixes around random stems, for
             inflection from less than some thousand examples.
         device: What to train on.
@@ -131,7 +139,12 @@ def train(
     from hardalign.cli.progress import TrainingProgress
     from hardalign.training.api import train as run
 
-    if corpus is None:
+    data: str | Corpus
+    if corpus is not None:
+        if train is not None or dev is not None:
+            raise HardalignError("give either files or --corpus, not both")
+        data = fetch_and_load(CorpusOrigin(corpus, seed, not strip_stress, words), data_dir)
+    else:
         if train is None or dev is None:
             raise HardalignError(
                 "give a training file and --dev FILE, or --corpus NAME; see hardalign train --help"
@@ -142,21 +155,18 @@ def train(
             )
         if data_dir is not None:
             raise HardalignError("--data-dir goes with --corpus; name your files with their folder")
-    elif train is not None or dev is not None:
-        raise HardalignError("give either files or --corpus, not both")
+        data = train
     reporter = TrainingProgress()
     if members > 1:
         threads = threads or 1
     if processes is None:
         processes = max(1, min(members, cores() // (threads or 1))) if devices == 1 else 1
     predictor = run(
-        load(corpus, seed=seed, stress=not strip_stress, size=words, data_dir=data_dir)
-        if corpus is not None
-        else train or "",
+        data,
         dev,
         out=out,
         format=files.resolve(FORMATS["pairs"]),
-        allow_empty=allow_empty,
+        allow_empty=files.allow_empty,
         system=system,
         size=size,
         copying=copy or None,

@@ -10,7 +10,7 @@ import tyro
 
 from hardalign.cli.console import note
 from hardalign.cli.engines import EngineOptions, watched_runs
-from hardalign.cli.options import FormatName, Number, Text
+from hardalign.cli.options import CorpusName, Folder, FormatName, Number, OptionalFile, Text
 from hardalign.errors import HardalignError
 from hardalign.systems import SYSTEMS
 
@@ -18,11 +18,11 @@ from hardalign.systems import SYSTEMS
 def tune(
     train: Annotated[Text, tyro.conf.Positional, tyro.conf.arg(metavar="TRAIN")] = None,
     *,
-    out: Annotated[Path, tyro.conf.arg(metavar="DIR")],
-    dev: Annotated[str | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None,
-    test: Annotated[str | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None,
+    out: Folder,
+    dev: OptionalFile = None,
+    test: OptionalFile = None,
     format: FormatName = "pairs",  # noqa: A002 - the name of the flag
-    corpus: Annotated[str | None, tyro.conf.arg(metavar="NAME", help_behavior_hint="")] = None,
+    corpus: CorpusName = None,
     system: Annotated[str, tyro.conf.arg(metavar=f"{{{','.join(SYSTEMS)}}}")] = "soft",
     trials: int = 20,
     method: Literal["halving", "random"] = "halving",

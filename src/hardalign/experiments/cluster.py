@@ -37,10 +37,7 @@ class KilledError(Exception):
 
 
 def work(folder: Path, circumstances: Circumstances) -> int:
-    """The task: complete a run on whatever machine this is.
-
-    Returns:
-        The exit status of the run's process.
+    """The task: completes a run on whatever machine this is; returns its process's exit status.
 
     Raises:
         HardalignError: If this machine does not see the folder.
@@ -73,7 +70,7 @@ class Cluster:
         cpus: float = 1,
         gpus: float = 0,
     ) -> None:
-        """Connect to a cluster.
+        """Connects to a cluster.
 
         Args:
             circumstances: What all runs have in common.

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Literal, Protocol
 
-from hardalign.files import make_folder
-from hardalign.runs import RESULT, Run, write_run
+from hardalign.files import make_folder, write_json
+from hardalign.runs import RESULT, Run, epochs_of, write_run
+
+STOPPED = "stopped.json"
+"""In the folder of a run that was stopped, with the epoch after which it was."""
 
 Outcome = Literal["done", "failed", "busy"]
 """How a run ended; another command is at a busy one."""
@@ -49,29 +53,53 @@ def prepare(folder: Path, run: Run) -> bool:
 
 
 def run_all(
-    runs: Sequence[Run], folder: Path, engine: Engine, watcher: Watcher
+    runs: Sequence[Run],
+    folder: Path,
+    engine: Engine,
+    watcher: Watcher,
+    falls_behind: Callable[[Run], bool] | None = None,
 ) -> dict[Run, State]:
-    """Run what is not complete yet; one that fails does not keep the others from running.
+    """Runs what is not complete yet; one that fails does not keep the others from running.
+
+    Args:
+        runs: In the order in which they are started.
+        folder: Where their folders are.
+        engine: Where they run.
+        watcher: Is told how they stand.
+        falls_behind: Is asked about each run again and again. A run that falls behind is stopped,
+            and stays so when the same runs are asked for again.
 
     Returns:
-        How each run ended: done, failed or busy.
+        How each run ended: done, failed, busy or stopped.
     """
-    states: dict[Run, State] = {run: "waiting" if prepare(folder, run) else "done" for run in runs}
-    waiting = [run for run, state in states.items() if state == "waiting"]
-    running: set[Run] = set()
-    watcher.update(states)
-    try:
+    states: dict[Run, State] = {}
+    with closing(engine):
+        for run in runs:
+            states[run] = "waiting" if prepare(folder, run) else "done"
+            if falls_behind is not None and (folder / run.name / STOPPED).exists():
+                states[run] = "stopped"
+            if falls_behind is not None and states[run] != "waiting":
+                falls_behind(run)  # it is too late to stop, but others are compared with it
+        waiting = [run for run, state in states.items() if state == "waiting"]
+        running: list[Run] = []
+        watcher.update(states)
         while waiting or running:
             for _ in range(min(engine.free(), len(waiting))):
                 run = waiting.pop(0)
                 engine.start(run)
-                running.add(run)
+                running.append(run)
                 states[run] = "running"
             watcher.update(states)
-            for run, outcome in engine.ended():
-                running.discard(run)
-                states[run] = outcome
+            ended = dict(engine.ended())
+            for run in running:
+                behind = falls_behind is not None and falls_behind(run)
+                if run in ended:
+                    states[run] = ended[run]
+                elif behind:
+                    engine.stop(run)
+                    own = folder / run.name
+                    write_json(own / STOPPED, {"epoch": len(epochs_of(own))})
+                    states[run] = "stopped"
+            running = [run for run in running if states[run] == "running"]
         watcher.update(states)
-    finally:
-        engine.close()
     return states

@@ -30,14 +30,9 @@ def execute(
     data_dir: Path | None = None,
     device: str = "auto",
 ) -> Result:
-    """Complete a run, from the last epoch that its folder has; at once if it is complete already.
+    """Completes a run, from the last epoch that its folder has; at once if it is complete already.
 
-    Args:
-        run: What to do.
-        folder: The folder of this run, held by ``lock.locked``.
-        reporter: Is told how training goes.
-        data_dir: Where local copies of the corpora are.
-        device: What to train on.
+    The folder must be held by ``lock.locked``; ``data_dir`` has local copies of the corpora.
 
     Raises:
         HardalignError: If the data is not there, or training diverges.

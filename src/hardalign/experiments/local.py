@@ -15,7 +15,6 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from hardalign.errors import HardalignError
 from hardalign.experiments.engine import Outcome
 from hardalign.runs import LOG, Run, write_failure
 
@@ -42,10 +41,7 @@ class Local:
     """An ``Engine`` of so many processes at a time."""
 
     def __init__(self, circumstances: Circumstances, workers: int) -> None:
-        if workers < 1:
-            raise HardalignError(f"workers must be at least 1, not {workers}")
-        self._circumstances = circumstances
-        self._workers = workers
+        self._circumstances, self._workers = circumstances, workers
         self._running: dict[Run, subprocess.Popen[bytes]] = {}
 
     def free(self) -> int:

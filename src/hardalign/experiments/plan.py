@@ -21,7 +21,8 @@ several parts are run once.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import resources
 from itertools import product
 from pathlib import Path
@@ -39,30 +40,27 @@ from hardalign.systems import find_system
 
 _KEYS = {"corpora": str, "systems": str, "sizes": str, "seeds": int}
 _DEFAULTS: dict[str, list[Any]] = {"sizes": ["small"], "seeds": [0]}
+_SHIPPED = resources.files("hardalign.experiments") / "plans"
 _PARTS = ("train", "dev", "test")
 
 
 def shipped_plans() -> list[str]:
     """Returns the names of the plans that come with hardalign."""
-    folder = resources.files("hardalign.experiments") / "plans"
-    return sorted(file.name.removesuffix(".toml") for file in folder.iterdir())
+    return sorted(file.name.removesuffix(".toml") for file in _SHIPPED.iterdir())
 
 
 def load_plan(plan: str) -> list[Run]:
-    """Returns the runs of a plan, in its order.
-
-    Args:
-        plan: The name of a shipped plan, or a TOML file.
+    """Returns the runs of a shipped plan or of a TOML file, in its order.
 
     Raises:
         InputError: With the file and the key that is wrong.
     """
-    shipped = plan in shipped_plans()
-    folder = resources.files("hardalign.experiments") / "plans"
     try:
-        if not shipped:
+        if plan in shipped_plans():
+            text = (_SHIPPED / f"{plan}.toml").read_text("utf-8")
+        else:
             check_regular(Path(plan))
-        text = (folder / f"{plan}.toml" if shipped else Path(plan)).read_text("utf-8")
+            text = Path(plan).read_text("utf-8")
     except FileNotFoundError as error:
         raise HardalignError(
             f"{plan}: no such plan; give a TOML file or one of {', '.join(shipped_plans())}"
@@ -79,7 +77,10 @@ def parse_plan(text: str, file: str) -> list[Run]:
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"is not TOML: {error}", file=file) from error
     try:
-        data = {name: _data(name, one, Path(file)) for name, one in _data_tables(content)}
+        tables = content.pop("data", {})
+        if not isinstance(tables, dict):
+            raise HardalignError("data: is not a table; write [data.NAME]")
+        data = {name: _data(name, table, Path(file)) for name, table in tables.items()}
         grids = content.pop("grid", None)
         if grids is None:
             grids = [content]
@@ -105,24 +106,6 @@ def check_corpus(name: str) -> None:
         raise HardalignError(unknown_corpus(name, tuple(CORPORA)))
 
 
-def check_format(name: object) -> str:
-    """Returns the name of a format.
-
-    Raises:
-        HardalignError: If there is none of that name.
-    """
-    if not isinstance(name, str) or name not in FORMATS:
-        raise HardalignError(f"no format is called {name!r}; there are {', '.join(FORMATS)}")
-    return name
-
-
-def _data_tables(content: dict[str, Any]) -> list[tuple[str, Any]]:
-    tables = content.pop("data", {})
-    if not isinstance(tables, dict):
-        raise HardalignError("data: is not a table; write [data.NAME]")
-    return list(tables.items())
-
-
 def _data(name: str, table: Any, file: Path) -> Files:
     where = f"data.{name}"
     if not isinstance(table, dict):
@@ -133,11 +116,14 @@ def _data(name: str, table: Any, file: Path) -> Files:
         raise HardalignError(f"{where}.{unknown[0]}: there is no such key")
     if missing := [part for part in _PARTS if not isinstance(table.get(part), str)]:
         raise HardalignError(f"{where}.{missing[0]}: must name a file")
-    try:
+    layout = table.get("format", "pairs")
+    if layout not in list(FORMATS):  # it may be anything, such as a list
+        raise HardalignError(
+            f"{where}: no format is called {layout!r}; there are {', '.join(FORMATS)}"
+        )
+    with _named(where):
         train, dev, test = (file.parent / table[part] for part in _PARTS)
-        return Files.of(train, dev, test, check_format(table.get("format", "pairs")))
-    except HardalignError as error:
-        raise HardalignError(f"{where}: {error}") from error
+        return Files.of(train, dev, test, layout)
 
 
 def _runs(grid: dict[str, Any], data: dict[str, Files]) -> Iterator[Run]:
@@ -148,17 +134,19 @@ def _runs(grid: dict[str, Any], data: dict[str, Files]) -> Iterator[Run]:
     overrides = grid.get("overrides", {})
     if not isinstance(overrides, dict):
         raise HardalignError("overrides: is not a table; write [overrides]")
-    try:
+    with _named("overrides", "."):
         overrides = check_overrides(overrides)
-    except HardalignError as error:
-        raise HardalignError(f"overrides.{error}") from error
     for corpus, system, size, seed in product(*axes):
-        for key, check, value in (("systems", find_system, system), ("sizes", find_size, size)):
-            _named(key, check, value)
-        if corpus not in data:
-            _named("corpora", check_corpus, corpus)
+        with _named("systems"):
+            find_system(system)
+        with _named("sizes"):
+            find_size(size)
+        with _named("corpora"):
+            if corpus not in data:
+                check_corpus(corpus)
         run = Run(corpus, system, size, seed, overrides, data.get(corpus))
-        _named("overrides", settings_of, run)
+        with _named("overrides"):
+            settings_of(run)
         yield run
 
 
@@ -172,9 +160,10 @@ def _axis(grid: dict[str, Any], key: str, kind: type) -> list[Any]:
     return values
 
 
-def _named(key: str, check: Callable[[Any], object], value: Any) -> None:
-    """Check a value; say under which key a wrong one stands."""
+@contextmanager
+def _named(key: str, separator: str = ": ") -> Iterator[None]:
+    """Says under which key a wrong value stands."""
     try:
-        check(value)
+        yield
     except HardalignError as error:
-        raise HardalignError(f"{key}: {error}") from error
+        raise HardalignError(f"{key}{separator}{error}") from error

@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 import math
 import random
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from hardalign.experiments.engine import Engine, State, Watcher, prepare
-from hardalign.files import write_bytes, write_json
+from hardalign.experiments.engine import Engine, State, Watcher, run_all
+from hardalign.files import write_bytes
 from hardalign.runs import Run, epochs_of
 from hardalign.systems import find_system
 
@@ -36,16 +36,14 @@ SAMPLES = (2, 3, 4, 5)
 
 FIRST_RUNG, REDUCTION = 2, 3
 """Successive halving: after 2, 6, 18, … epochs the better third goes on."""
-STOPPED = "stopped.json"
-"""In the folder of a trial that halving gave up, with the epoch after which it did."""
 
 
 @dataclass(frozen=True)
 class Trials:
     """How the trials of a search stand."""
 
-    states: dict[Run, State] = field(default_factory=dict)
-    values: dict[Run, float] = field(default_factory=dict)
+    states: dict[Run, State]
+    values: dict[Run, float]
     """The best development log-likelihood of each complete trial."""
 
     @property
@@ -61,12 +59,10 @@ def ranges_of(system: str) -> Ranges:
 
 
 def draw_trials(base: Run, count: int, ranges: Ranges) -> list[Run]:
-    """Returns different trials, drawn at random; the first ones are the same for any count.
+    """Returns so many different trials, drawn at random; all that there are if these are fewer.
 
-    Args:
-        base: What all trials have in common; its seed decides what is drawn.
-        count: How many; all that there are if these are fewer.
-        ranges: The choices for each setting.
+    ``base`` is what all have in common; its seed decides what is drawn. The first ones are the same
+    for any count.
     """
     chance = random.Random(base.seed)
     trials: list[Run] = []
@@ -81,53 +77,15 @@ def draw_trials(base: Run, count: int, ranges: Ranges) -> list[Run]:
 def run_trials(
     runs: list[Run], folder: Path, engine: Engine, watcher: Watcher, method: Method
 ) -> Trials:
-    """See a search through.
+    """Sees all trials through, or by halving only those that do well early."""
+    rungs = Rungs()
 
-    Args:
-        runs: The trials, in order.
-        folder: Where their folders are.
-        engine: Where they run.
-        watcher: Is told how they stand.
-        method: Whether to see all trials through, or only those that do well early.
-    """
-    trials, rungs = Trials(), Rungs()
-    waiting, running = list(runs), list[Run]()
+    def falls_behind(run: Run) -> bool:
+        return rungs.falls_behind(run, _values(folder, run)) and method == "halving"
 
-    def end(run: Run, state: State) -> None:
-        trials.states[run] = state
-        values = _values(folder, run)
-        rungs.falls_behind(run, values)  # it is too late to stop, but others are compared with it
-        if state == "done":
-            trials.values[run] = max(values)
-
-    try:
-        while waiting or running:
-            while waiting and engine.free():
-                run = waiting.pop(0)
-                unfinished = prepare(folder, run)
-                if (folder / run.name / STOPPED).exists():
-                    end(run, "stopped")
-                elif not unfinished:
-                    end(run, "done")
-                else:
-                    engine.start(run)
-                    running.append(run)
-                    trials.states[run] = "running"
-            watcher.update(trials.states)
-            for run, outcome in engine.ended() if running else ():
-                running.remove(run)
-                end(run, outcome)
-            for run in list(running) if method == "halving" else ():
-                values = _values(folder, run)
-                if rungs.falls_behind(run, values):
-                    engine.stop(run)
-                    running.remove(run)
-                    write_json(folder / run.name / STOPPED, {"epoch": len(values)})
-                    trials.states[run] = "stopped"
-        watcher.update(trials.states)
-    finally:
-        engine.close()
-    return trials
+    states = run_all(runs, folder, engine, watcher, falls_behind)
+    done = [run for run, state in states.items() if state == "done"]
+    return Trials(states, {run: max(_values(folder, run)) for run in done})
 
 
 class Rungs:
@@ -139,9 +97,7 @@ class Rungs:
     def falls_behind(self, run: Run, values: list[float]) -> bool:
         """Returns whether a run fails at a rung that it had not reached when last asked about.
 
-        Args:
-            run: The run.
-            values: What it has achieved after each of its epochs.
+        ``values`` is what it has achieved after each of its epochs.
         """
         behind, rung = False, FIRST_RUNG
         while rung <= len(values):
@@ -166,7 +122,8 @@ def write_plan(path: Path, run: Run, comment: str) -> None:
 
 
 def _lines(table: dict[str, Any]) -> list[str]:
-    return [f"{key} = {json.dumps(value)}" for key, value in table.items()]
+    # TOML knows no halves of a character, as JSON in ASCII has them.
+    return [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in table.items()]
 
 
 def _values(folder: Path, run: Run) -> list[float]:

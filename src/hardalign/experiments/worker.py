@@ -49,35 +49,28 @@ class Log(Reporter):
 
 
 def work(folder: Path, command: str, device: str, data_dir: Path | None) -> int:
-    """Do what the folder says, or record there why that failed.
+    """Does what the folder says, or records there why that failed; returns the exit status.
 
-    Args:
-        folder: The folder of the run.
-        command: Names the ``hardalign reproduce`` that this process works for.
-        device: What to train on.
-        data_dir: Where local copies of the corpora are.
-
-    Returns:
-        The exit status.
+    ``command`` names the ``hardalign reproduce`` that this process works for.
     """
     try:
         with locked(folder, command):
-            return _work(folder, device, data_dir)
+            try:
+                execute(read_run(folder), folder, Log(), data_dir=data_dir, device=device)
+            except Exception as error:
+                _record(folder, error)
+                return FAILED
     except BusyError:
         return BUSY
-
-
-def _work(folder: Path, device: str, data_dir: Path | None) -> int:
-    try:
-        execute(read_run(folder), folder, Log(), data_dir=data_dir, device=device)
-    except Exception as error:
-        known = isinstance(error, HardalignError)
-        trace = None if known else traceback.format_exc()
-        message = str(error) if known else f"{type(error).__name__}: {error}"
-        print(trace or message, flush=True)
-        write_failure(folder, message.partition("\n")[0], trace)
-        return FAILED
     return DONE
+
+
+def _record(folder: Path, error: Exception) -> None:
+    known = isinstance(error, HardalignError)
+    trace = None if known else "".join(traceback.format_exception(error))
+    message = str(error) if known else f"{type(error).__name__}: {error}"
+    print(trace or message, flush=True)
+    write_failure(folder, message.partition("\n")[0], trace)
 
 
 def _end_with_parent() -> None:

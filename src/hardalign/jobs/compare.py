@@ -98,37 +98,25 @@ class Contest:
 
 
 def model_answers(
-    model: str,
-    items: Sequence[Example],
-    predictions: Sequence[Symbols],
-    layout: Format,
+    model: str, items: Sequence[Example], predictions: Sequence[Symbols], layout: Format
 ) -> Answers:
     """Judges what a model says to all items."""
-    said = [layout.counted(symbols) for symbols in predictions]
+    counted = [layout.counted(symbols) for symbols in predictions]
     references = [[layout.counted(target) for target in item.targets] for item in items]
     return Answers(
         model,
         [layout.join_target(symbols) for symbols in predictions],
-        [symbols in targets for symbols, targets in zip(said, references, strict=True)],
-        evaluate(said, references),
+        [symbols in targets for symbols, targets in zip(counted, references, strict=True)],
+        evaluate(counted, references),
     )
 
 
 def contest(items: Sequence[Example], answers: Sequence[Answers]) -> Contest:
-    """Compares models that answered the same items, each pair of them by a paired test.
-
-    Args:
-        items: Sources, each once, with all their references.
-        answers: What each model says to them.
-    """
-    pairs = list(combinations(answers, 2))
-    comparisons = [
-        compare([100 * (np.array(first.correct, float) - np.array(second.correct, float))])
-        for first, second in pairs
-    ]
-    corrected = holm([one.p for one in comparisons])
-    duels = [
-        Duel(first.model, second.model, comparison, p)
-        for (first, second), comparison, p in zip(pairs, comparisons, corrected, strict=True)
-    ]
+    """Compares models that answered the same items, each pair of them by a paired test."""
+    tests = {}
+    for first, second in combinations(answers, 2):
+        points = 100 * (np.array(first.correct, float) - np.array(second.correct, float))
+        tests[first.model, second.model] = compare([points])
+    corrected = holm({models: test.p for models, test in tests.items()})
+    duels = [Duel(*models, test, corrected[models]) for models, test in tests.items()]
     return Contest(list(items), list(answers), duels)

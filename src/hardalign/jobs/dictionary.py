@@ -13,7 +13,7 @@ import math
 import sqlite3
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
-from itertools import groupby, islice
+from itertools import groupby, islice, tee
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
@@ -28,13 +28,9 @@ if TYPE_CHECKING:
     from hardalign.decoding import Search
     from hardalign.predictor import Predictor
 
-STYLES = {
-    "mfa": "Montreal Forced Aligner: word TAB probability TAB P H O N E S; the best has 1.0",
-    "kaldi": "Kaldi's lexiconp.txt: word probability P H O N E S; the best has 1.0",
-    "cmudict": "CMUDict: word P H O N E S, then word(2) and so on; no probabilities",
-    "tsv": "word TAB P H O N E S TAB probability TAB lexicon or model; probabilities as they are",
-}
-"""The forms of a dictionary, each with its description."""
+STYLES = ("mfa", "kaldi", "cmudict", "tsv")
+"""The forms of a dictionary: those of the Montreal Forced Aligner, of Kaldi (lexiconp.txt) and of
+CMUDict, and a table; ``hardalign lexicon --help`` describes them."""
 LEAST = {"mfa": 0.01, "kaldi": 0.0001}
 """The smallest probability that a tool takes, or that is written."""
 CACHE = ".cache"
@@ -145,23 +141,23 @@ class Dictionary:
     def compute(self, threads: int = 1) -> Generator[str, None, None]:
         """Asks the model for the words that are still to be computed, and yields each when done."""
         cut = self._layout.source_symbols
-        todo = (source for (source,) in self._ask("SELECT source FROM todo ORDER BY source"))
+        rows = self._ask("SELECT source FROM todo ORDER BY source")
+        todo, sources = tee(source for (source,) in rows)
         examples = (Example(cut(source), text=source) for source in todo)
         answers = self._predictor.answers(examples, self._search, exact=True, threads=threads)
-        sources = self._ask("SELECT source FROM todo ORDER BY source")
-        while batch := list(islice(answers, _BATCH)):
-            done = [source for (source,) in islice(sources, len(batch))]
-            rows = [
+        stream = zip(sources, answers, strict=True)
+        while batch := list(islice(stream, _BATCH)):
+            new = [
                 (source, rank, math.exp(one.log_prob), one.text)
-                for source, predictions in zip(done, batch, strict=True)
+                for source, predictions in batch
                 # What was cut off, or says nothing, is no pronunciation.
                 for rank, one in enumerate(p for p in predictions if p.finished and p.symbols)
             ]
             with _explained(self._cache):
                 self._ask("BEGIN")
-                self._database.executemany("INSERT INTO cache.answers VALUES (?, ?, ?, ?)", rows)
+                self._database.executemany("INSERT INTO cache.answers VALUES (?, ?, ?, ?)", new)
                 self._ask("COMMIT")
-            yield from done
+            yield from (source for source, _ in batch)
 
     def entries(self, min_prob: float = 0.0) -> Iterator[Entry]:
         """Returns the words in order of their code points, each with its pronunciations.
@@ -193,10 +189,11 @@ def write_entry(entry: Entry, style: str) -> Iterator[str]:
     for number, (probability, text) in enumerate(entry.pronunciations, start=1):
         # A word of a thousand letters may be so improbable that its best has probability 0.
         share = max(probability / highest if highest else 1.0, LEAST.get(style, 0.0))
+        # Python always writes a point and a digit after it, as some readers insist.
         if style == "mfa":
-            yield f"{entry.word}\t{_decimal(share)}\t{text}\n"
+            yield f"{entry.word}\t{round(share, 4)}\t{text}\n"
         elif style == "kaldi":
-            yield f"{entry.word} {_decimal(share)} {text}\n"
+            yield f"{entry.word} {round(share, 4)} {text}\n"
         elif style == "cmudict":
             yield f"{entry.word}{f'({number})' if number > 1 else ''} {text}\n"
         else:
@@ -210,12 +207,6 @@ def model_signature(folder: Path) -> str:
     files = sorted(path for path in folder.rglob("*") if path.name in names)
     sums = [f"{path.relative_to(folder)} {sha256(path.read_bytes())}" for path in files]
     return sha256("\n".join(sums).encode())
-
-
-def _decimal(value: float) -> str:
-    """Writes a number with a point and at least one digit after it, as some readers insist."""
-    text = f"{value:.4f}".rstrip("0")
-    return f"{text}0" if text.endswith(".") else text
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -41,6 +41,11 @@ class Outcome(NamedTuple):
     """Of errors: the column (begin, tags, source, end) that each predicted symbol comes from."""
     expected_from: tuple[int, ...] = ()
     """The same for the reference; empty if the model cannot spell it."""
+
+    @property
+    def correct(self) -> bool:
+        """Says whether it is one of the references."""
+        return self.predicted == self.expected
 
     @property
     def columns(self) -> Symbols:
@@ -153,21 +158,13 @@ def find_errors(
     unknown: UnknownSymbols | None = None,
     threads: int = 1,
 ) -> ErrorReport:
-    """Predicts the sources of a file greedily and looks at what is wrong.
-
-    Args:
-        predictor: The model.
-        items: Sources, each once, with all their references, as ``evaluation_items`` makes them.
-        unknown: Counts the symbols that the model has never seen.
-        threads: How many threads answer.
-    """
+    """Predicts items, as ``evaluation_items`` makes them, greedily and looks at what is wrong."""
     report = ErrorReport()
-    found: dict[tuple[str, str, str], Confusion] = {}
+    confusions: dict[tuple[SlipKind, str, str], Confusion] = {}
     right: list[Outcome] = []
     wrong: list[Outcome] = []
-    for outcome, correct in _outcomes(predictor, items, unknown, threads):
-        report.n += 1
-        report.wrong += not correct
+    for outcome in _outcomes(predictor, items, unknown, threads):
+        (right if outcome.correct else wrong).append(outcome)
         for groups, name in (
             (report.lengths, _length(outcome)),
             (report.confidence, _confidence(outcome)),
@@ -175,18 +172,22 @@ def find_errors(
         ):
             group = groups.setdefault(name, Group())
             group.n += 1
-            group.wrong += not correct
-        (right if correct else wrong).append(outcome)
-        for slip in () if correct else slips(outcome):
+            group.wrong += not outcome.correct
+        for slip in slips(outcome):
             key = slip.kind, slip.predicted, slip.expected
-            found.setdefault(key, Confusion(*key)).see(outcome, slip)
+            confusions.setdefault(key, Confusion(*key)).see(outcome, slip)
             report.slips += 1
-    report.confusions = sorted(found.values(), key=lambda one: -one.count)
-    report.lengths, report.confidence = _sorted(report.lengths), _sorted(report.confidence)
+    report.n, report.wrong = len(items), len(wrong)
+    report.confusions = sorted(confusions.values(), key=lambda one: -one.count)
+    report.lengths = dict(sorted(report.lengths.items()))
+    report.confidence = dict(sorted(report.confidence.items()))
     report.tags = dict(sorted(report.tags.items(), key=lambda one: -one[1].share))
     report.unsure_right = heapq.nsmallest(LISTED, right, key=lambda one: one.probability)
     report.sure_wrong = heapq.nlargest(LISTED, wrong, key=lambda one: one.probability)
-    report.doubts = heapq.nsmallest(LISTED, _doubts(predictor, items), key=lambda one: one.log_prob)
+    pairs = list(training_pairs(items))
+    scores = map(math.fsum, predictor.score(pairs, threads=threads))
+    doubts = map(Doubt, pairs, scores)
+    report.doubts = heapq.nsmallest(LISTED, doubts, key=lambda one: one.log_prob)
     return report
 
 
@@ -208,10 +209,9 @@ def _at(columns: Sequence[int], position: int) -> int | None:
 
 
 def _outcomes(
-    predictor: Predictor, items: Iterable[Example], unknown: UnknownSymbols | None, threads: int
-) -> Iterator[tuple[Outcome, bool]]:
-    """Yields each outcome and whether it is right; those that are not have their alignments."""
-    items = list(items)
+    predictor: Predictor, items: Sequence[Example], unknown: UnknownSymbols | None, threads: int
+) -> Iterator[Outcome]:
+    """Yields each outcome; those that are wrong have their alignments."""
     answers = predictor.answers(items, Search(), unknown=unknown, exact=True, threads=threads)
     stream = zip(items, answers, strict=True)
     while window := list(islice(stream, _WINDOW)):
@@ -222,21 +222,17 @@ def _outcomes(
         pairs = [
             replace(one.example, targets=(target,))
             for one in outcomes
-            if one.predicted != one.expected
+            if not one.correct
             for target in (one.predicted, one.expected)
         ]
-        alignments = predictor.align_pairs(pairs)
+        alignments = (
+            _columns(alignment) for _, alignment in predictor.align_pairs(pairs, threads=threads)
+        )
         for one in outcomes:
-            if one.predicted == one.expected:
-                yield one, True
+            if one.correct:
+                yield one
             else:
-                (_, predicted), (_, expected) = next(alignments), next(alignments)
-                yield (
-                    one._replace(
-                        predicted_from=_columns(predicted), expected_from=_columns(expected)
-                    ),
-                    False,
-                )
+                yield one._replace(predicted_from=next(alignments), expected_from=next(alignments))
 
 
 def _columns(alignment: Alignment | None) -> tuple[int, ...]:
@@ -248,12 +244,6 @@ def _closest(predicted: Symbols, item: Example) -> Symbols:
     return min(item.targets, key=lambda one: (Levenshtein.distance(predicted, one), -len(one)))
 
 
-def _doubts(predictor: Predictor, items: Iterable[Example]) -> Iterator[Doubt]:
-    pairs = list(training_pairs(items))
-    for pair, log_probs in zip(pairs, predictor.score(pairs), strict=True):
-        yield Doubt(pair, math.fsum(log_probs))
-
-
 def _length(outcome: Outcome) -> str:
     length = len(outcome.example.source)
     return f"{length:2d}" if length < 16 else "16 and more"
@@ -262,7 +252,3 @@ def _length(outcome: Outcome) -> str:
 def _confidence(outcome: Outcome) -> str:
     tenth = min(9, int(outcome.probability * 10))
     return f"{tenth / 10:.1f} to {(tenth + 1) / 10:.1f}"
-
-
-def _sorted(groups: dict[str, Group]) -> dict[str, Group]:
-    return dict(sorted(groups.items()))

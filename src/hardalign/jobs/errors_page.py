@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
-from hardalign.jobs.errors import Confusion, ErrorReport, Group, Outcome
-from hardalign.jobs.errors_text import Spell, aligned_rows, common
+from hardalign.data.example import Symbols
+from hardalign.jobs.errors import Confusion, ErrorReport, Outcome
+from hardalign.jobs.errors_text import Section, Spell, common, percentage, sections
 from hardalign.plot.panel import label
 
 SHOWN = 30
@@ -44,64 +44,38 @@ td.n { white-space: nowrap; }
 
 
 def page(report: ErrorReport, spell: Spell, title: str, signature: str) -> str:
-    """Writes a report as a page.
-
-    Args:
-        report: What was found.
-        spell: Writes the symbols of a target as the model's format does.
-        title: What stands above.
-        signature: What the report was computed from, for the foot.
-    """
-    share = 100 * report.wrong / max(1, report.n)
+    """Writes a report as a page; ``signature`` says at its foot what it was computed from."""
     most = max((one.count for one in report.confusions), default=1)
+    share = percentage(report.wrong, report.n)
     parts = [
         f"<h1>{escape(title)}</h1>",
-        f"<p><b>{report.wrong}</b> of {report.n} items are wrong ({share:.1f}%), in "
+        f"<p><b>{report.wrong}</b> of {report.n} items are wrong ({share}), in "
         f"{report.slips} symbols that are wrong, missing or added.</p>",
         "<h2>Commonest confusions</h2>",
         '<p class="note">Open one to see words with their alignments: which symbols each letter '
         "became, and which it should have become.</p>",
         *(_confusion(one, report.slips, most) for one in report.confusions[:SHOWN]),
-        _groups("By length of the source", "symbols", report.lengths),
-        _groups("By confidence", "probability", report.confidence),
-        _groups("By tag", "tag", report.tags),
-        _outcomes("Most confident errors", report.sure_wrong, spell),
-        _outcomes("Least confident right answers", report.unsure_right, spell),
-        _table(
-            "Least probable pairs of the file",
-            ["log p", "line", "source", "target"],
-            (
-                [
-                    f"{one.log_prob:.2f}",
-                    str(one.example.line or ""),
-                    one.example.text,
-                    spell(one.example.targets[0]),
-                ]
-                for one in report.doubts
-            ),
-            numbers=2,
-            remark="Perhaps errors in the data.",
-        ),
+        *(_table(section) for section in sections(report, spell) if section.rows),
         f'<p class="note">{escape(signature)}</p>',
     ]
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
-        + "\n".join(part for part in parts if part)
+        + "\n".join(parts)
         + "\n</body>\n</html>\n"
     )
 
 
 def _confusion(one: Confusion, slips: int, most: int) -> str:
-    share = 100 * one.count / max(1, slips)
+    share = percentage(one.count, slips)
     origins = [f"from {common(one.letters, 5)}"] if one.letters else []
     origins += [f"in {common(one.contexts, 5)}"] if one.contexts else []
     origins += [f"with {common(one.tags, 5)}"] if one.tags else []
     body = "".join(f"<p>{_text(origin)}</p>" for origin in origins)
     body += "".join(map(_aligned, one.words))
     return (
-        f'<details><summary><b>{_text(str(one))}</b><span class="count">{one.count} · {share:.1f}%'
+        f'<details><summary><b>{_text(str(one))}</b><span class="count">{one.count} · {share}'
         f'</span><span class="bar" style="width:{100 * one.count / most:.1f}%"></span></summary>'
         f"{body}</details>"
     )
@@ -128,49 +102,52 @@ def _aligned(outcome: Outcome) -> str:
     )
 
 
-def _groups(title: str, what: str, groups: Mapping[str, Group]) -> str:
-    rows = [
-        [name.strip(), str(group.n), str(group.wrong), f"{group.share:.1f}%"]
-        for name, group in groups.items()
-    ]
-    bars = [group.share for group in groups.values()]
-    return _table(title, [what, "items", "wrong", "share"], rows, numbers=4, bars=bars)
+def aligned_rows(outcome: Outcome) -> tuple[list[str], list[str], list[str]]:
+    """Returns the columns of an error's source, and what each wrote and should have written.
 
-
-def _outcomes(title: str, outcomes: Sequence[Outcome], spell: Spell) -> str:
-    rows = (
-        [f"{one.probability:.3f}", one.example.text, spell(one.predicted), spell(one.expected)]
-        for one in outcomes
+    Columns of begin, tags and end are there only if something came from them.
+    """
+    predicted, expected = (
+        _by_column(symbols, origins)
+        for symbols, origins in (
+            (outcome.predicted, outcome.predicted_from),
+            (outcome.expected, outcome.expected_from),
+        )
     )
-    return _table(title, ["p", "source", "prediction", "reference"], rows, numbers=1)
-
-
-def _table(
-    title: str,
-    heads: list[str],
-    rows: Iterable[list[str]],
-    *,
-    numbers: int,
-    bars: Sequence[float] = (),
-    remark: str = "",
-) -> str:
-    """Draws a table whose first columns are numbers; nothing if it has no rows."""
-    marks = [' class="n"' if k < numbers else "" for k in range(len(heads))]
-    lines: list[str] = []
-    for row in rows:
-        cells = [f"<td{m}>{_text(cell)}</td>" for m, cell in zip(marks, row, strict=True)]
-        if bars:
-            width = bars[len(lines)]
-            cells.append(
-                f'<td class="wide"><span class="bar" style="width:{width:.1f}%"></span></td>'
-            )
-        lines.append(f"<tr>{''.join(cells)}</tr>")
-    if not lines:
-        return ""
-    top = "".join(f"<th{mark}>{escape(head)}</th>" for mark, head in zip(marks, heads, strict=True))
-    note = f'<p class="note">{escape(remark)}</p>' if remark else ""
+    first, last = 1 + len(outcome.example.tags), len(outcome.columns) - 1
+    shown = [
+        column
+        for column in range(len(outcome.columns))
+        if first <= column < last or column in predicted or column in expected
+    ]
     return (
-        f'<h2>{escape(title)}</h2>{note}<div class="scroll"><table class="{"wide" * bool(bars)}">'
+        [outcome.columns[column] for column in shown],
+        [predicted.get(column, "") for column in shown],
+        [expected.get(column, "") for column in shown],
+    )
+
+
+def _by_column(symbols: Symbols, origins: tuple[int, ...]) -> dict[int, str]:
+    cells: dict[int, str] = {}
+    for symbol, column in zip(symbols, origins, strict=False):
+        cells[column] = f"{cells[column]} {symbol}" if column in cells else symbol
+    return cells
+
+
+def _table(section: Section) -> str:
+    marks = [' class="n"' if k < section.numbers else "" for k in range(len(section.heads))]
+    lines: list[str] = []
+    for index, row in enumerate(section.rows):
+        cells = [f"<td{mark}>{_text(cell)}</td>" for mark, cell in zip(marks, row, strict=True)]
+        if section.bars:
+            style = f"width:{section.bars[index]:.1f}%"
+            cells.append(f'<td class="wide"><span class="bar" style="{style}"></span></td>')
+        lines.append(f"<tr>{''.join(cells)}</tr>")
+    heads = zip(marks, section.heads, strict=True)
+    top = "".join(f"<th{mark}>{escape(head)}</th>" for mark, head in heads)
+    wide = "wide" if section.bars else ""
+    return (
+        f'<h2>{escape(section.title)}</h2><div class="scroll"><table class="{wide}">'
         f"<thead><tr>{top}</tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
     )
 

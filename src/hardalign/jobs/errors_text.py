@@ -4,72 +4,75 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-
-from rich.cells import cell_len, set_cell_size
+from typing import NamedTuple
 
 from hardalign.data.example import Symbols
-from hardalign.jobs.errors import ErrorReport, Outcome
+from hardalign.jobs.errors import ErrorReport
+from hardalign.report.markup import Table
 
 SHOWN = 20
 """Confusions in the terminal report."""
 Spell = Callable[[Symbols], str]
 
 
-def terminal_report(report: ErrorReport, spell: Spell) -> str:
-    """Writes a report to be read in a terminal.
+class Section(NamedTuple):
+    """One table of a report; it is shown if it has rows."""
 
-    Args:
-        report: What was found.
-        spell: Writes the symbols of a target as the model's format does.
-    """
-    lines = [
-        f"{report.n} items, {report.wrong} wrong ({_share(report.wrong, report.n)}), "
-        f"{report.slips} symbols wrong, missing or added"
-    ]
-    rows = [
-        [
-            str(one),
-            str(one.count),
-            _share(one.count, report.slips),
-            common(one.letters, 3),
-            ", ".join(word.example.text for word in one.words[:3]),
-        ]
-        for one in report.confusions[:SHOWN]
-    ]
-    lines += _table("Commonest confusions", ["", "count", "share", "from", "words"], rows)
+    title: str
+    heads: list[str]
+    rows: list[list[str]]
+    numbers: int
+    """How many columns, from the left, hold numbers."""
+    bars: list[float] = []  # noqa: RUF012 - never changed
+    """A percentage to draw beside each row."""
+
+
+def sections(report: ErrorReport, spell: Spell) -> Iterator[Section]:
+    """Yields the tables that follow the confusions, on a terminal and on a page."""
     for title, groups in (
         ("By length of the source", report.lengths),
         ("By confidence (probability of the prediction)", report.confidence),
         ("By tag", report.tags),
     ):
-        if groups:
-            cells = [
-                [name, str(g.n), str(g.wrong), f"{g.share:.1f}%"] for name, g in groups.items()
-            ]
-            lines += _table(title, ["", "items", "wrong", "share"], cells)
+        rows = [[name, str(g.n), str(g.wrong), f"{g.share:.1f}%"] for name, g in groups.items()]
+        bars = [group.share for group in groups.values()]
+        yield Section(title, ["", "items", "wrong", "share"], rows, 4, bars)
     for title, outcomes in (
         ("Most confident errors", report.sure_wrong),
         ("Least confident right answers", report.unsure_right),
     ):
-        words = [
+        rows = [
             [f"{one.probability:.3f}", one.example.text, spell(one.predicted), spell(one.expected)]
             for one in outcomes
         ]
-        lines += _table(title, ["p", "source", "prediction", "reference"], words)
-    doubts = [
-        [
-            f"{one.log_prob:.2f}",
-            _line(one.example.line),
-            one.example.text,
-            spell(one.example.targets[0]),
-        ]
-        for one in report.doubts
+        yield Section(title, ["p", "source", "prediction", "reference"], rows, 1)
+    rows = [
+        [f"{log_prob:.2f}", str(pair.line or ""), pair.text, spell(pair.targets[0])]
+        for pair, log_prob in report.doubts
     ]
-    lines += _table(
-        "Least probable pairs of the file: errors in the data?",
-        ["log p", "line", "source", "target"],
-        doubts,
-    )
+    title = "Least probable pairs of the file: errors in the data?"
+    yield Section(title, ["log p", "line", "source", "target"], rows, 2)
+
+
+def terminal_report(report: ErrorReport, spell: Spell) -> str:
+    """Writes a report to be read in a terminal; ``spell`` writes symbols as the model's format."""
+    rows = [
+        [
+            str(one),
+            str(one.count),
+            percentage(one.count, report.slips),
+            common(one.letters, 3),
+            ", ".join(word.example.text for word in one.words[:3]),
+        ]
+        for one in report.confusions[:SHOWN]
+    ]
+    lines = [
+        f"{report.n} items, {report.wrong} wrong ({percentage(report.wrong, report.n)}), "
+        f"{report.slips} symbols wrong, missing or added",
+        *_table("Commonest confusions", ["", "count", "share", "from", "words"], rows),
+    ]
+    for section in sections(report, spell):
+        lines += _table(section.title, section.heads, section.rows)
     return "\n".join(lines)
 
 
@@ -104,62 +107,23 @@ def tsv_rows(report: ErrorReport, spell: Spell) -> Iterator[list[str]]:
         yield ["improbable pair", doubt.example.text, target, "", f"{doubt.log_prob:.6f}"]
 
 
+def percentage(count: int, total: int) -> str:
+    """Writes a share, also of nothing."""
+    return f"{100 * count / max(1, total):.1f}%"
+
+
 def common(counts: Counter[str], most: int) -> str:
     """Names the commonest, with their counts."""
     shown = ", ".join(f"{name} × {count}" for name, count in counts.most_common(most))
     return shown + (", …" if len(counts) > most else "")
 
 
-def aligned_rows(outcome: Outcome) -> tuple[list[str], list[str], list[str]]:
-    """Returns the columns of an error's source, and what each wrote and should have written.
-
-    Columns of begin, tags and end are there only if something came from them.
-    """
-    predicted, expected = (
-        _by_column(symbols, origins)
-        for symbols, origins in (
-            (outcome.predicted, outcome.predicted_from),
-            (outcome.expected, outcome.expected_from),
-        )
-    )
-    first, last = 1 + len(outcome.example.tags), len(outcome.columns) - 1
-    shown = [
-        column
-        for column in range(len(outcome.columns))
-        if first <= column < last or column in predicted or column in expected
-    ]
-    return (
-        [outcome.columns[column] for column in shown],
-        [predicted.get(column, "") for column in shown],
-        [expected.get(column, "") for column in shown],
-    )
-
-
-def _by_column(symbols: Symbols, origins: tuple[int, ...]) -> dict[int, str]:
-    cells: dict[int, str] = {}
-    for symbol, column in zip(symbols, origins, strict=False):
-        cells[column] = f"{cells[column]} {symbol}" if column in cells else symbol
-    return cells
-
-
 def _counts(count: int, total: int) -> list[str]:
     return [str(count), str(total), f"{count / max(1, total):.6f}"]
-
-
-def _share(count: int, total: int) -> str:
-    return f"{100 * count / max(1, total):.1f}%"
-
-
-def _line(number: int) -> str:
-    return str(number) if number else ""
 
 
 def _table(title: str, heads: list[str], rows: list[list[str]]) -> list[str]:
     if not rows:
         return []
-    widths = [max(cell_len(row[k]) for row in [heads, *rows]) for k in range(len(heads))]
-    lines = ["", title]
-    for row in [heads, *rows]:
-        cells = (set_cell_size(cell, width) for cell, width in zip(row, widths, strict=True))
-        lines.append("  " + "  ".join(cells).rstrip())
-    return lines
+    table = Table(title, tuple(heads), [tuple(row) for row in rows], texts=len(heads))
+    return ["", title, *(f"  {line}" for line in table.text()[:-1].split("\n"))]

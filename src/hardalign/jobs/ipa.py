@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from hardalign.data.vocabulary import Vocabulary
 from hardalign.errors import HardalignError
 
 
@@ -60,23 +59,13 @@ def arpabet_to_ipa(phones: Sequence[str]) -> str:
     return "".join(pieces)
 
 
-def not_arpabet(symbols: Iterable[str]) -> list[str]:
-    """Returns the symbols that are no ARPAbet phones, each once, in order."""
-    return [symbol for symbol in dict.fromkeys(symbols) if not _is_phone(symbol)]
-
-
-def is_arpabet(vocabulary: Vocabulary) -> bool:
-    """Says whether a model writes ARPAbet, so that its answers can be written as IPA."""
-    return not not_arpabet(vocabulary.target.letters)
-
-
 def check_arpabet(symbols: Iterable[str]) -> None:
     """Refuses symbols that are no ARPAbet phones, and names them.
 
     Raises:
         HardalignError: If there are any.
     """
-    if foreign := not_arpabet(symbols):
+    if foreign := [symbol for symbol in dict.fromkeys(symbols) if not _is_phone(symbol)]:
         shown = ", ".join(map(repr, foreign[:10])) + (", …" if len(foreign) > 10 else "")
         raise HardalignError(f"only ARPAbet can be written as IPA; these symbols are not: {shown}")
 

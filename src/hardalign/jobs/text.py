@@ -147,13 +147,13 @@ def _line(
         if not piece.readings:
             written.append(piece.text)
             continue
-        spoken = [answers[reading.source] for reading in piece.readings]
-        known = all(answer.known for answer in spoken)
-        word = Word(piece.text, [answer.predictions[0] for answer in spoken], known)
+        parts = [answers[reading.source] for reading in piece.readings]
+        known = all(answer.known for answer in parts)
+        word = Word(piece.text, [answer.predictions[0] for answer in parts], known)
         words.append(word)
         if ipa:
             written.append(arpabet_to_ipa(word.symbols))
         else:
-            said = layout.join_target(word.symbols)
-            written.append(f"{{{said}}}" if layout.target_separator else said)
+            text = layout.join_target(word.symbols)
+            written.append(f"{{{text}}}" if layout.target_separator else text)
     return Line("".join(written), words)

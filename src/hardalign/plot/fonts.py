@@ -69,8 +69,8 @@ def _useful(wanted: set[str]) -> Iterator[str]:
     """Families that together have as much of the characters as any have."""
     wanted = wanted - _covered(DEFAULT)
     for family in _families():
-        if found := wanted & _covered(family):
-            wanted -= found
+        if wanted & _covered(family):
+            wanted = wanted - _covered(family)
             yield family
         if not wanted:
             return

@@ -69,21 +69,17 @@ class Cell:
         key = metric.key
         return {r.run.seed: r.metrics[key] for r in self.results if key in r.metrics}
 
-    def mean(self, metric: Metric) -> float | None:
-        """The mean over seeds; None if there is no such figure."""
-        return average([self], metric)[0]
-
-    def deviation(self, metric: Metric) -> float | None:
-        """The standard deviation over seeds (of a sample: n - 1); None of a single run."""
-        return average([self], metric)[1]
-
 
 Cells = dict[Setting, dict[str, Cell]]
 """The cells of a grid by setting and system, in the order of the tables."""
 
 
 def average(cells: Sequence[Cell], metric: Metric) -> tuple[float | None, float | None]:
-    """Returns the mean over cells, and its deviation over the seeds that all of them have."""
+    """Returns the mean over cells, and its deviation over the seeds that all of them have.
+
+    The mean is None where a cell has no such figure. The deviation is that of a sample (n - 1), and
+    None of a single seed.
+    """
     values = [cell.values(metric) for cell in cells]
     if not all(values) or not values:
         return None, None
@@ -106,15 +102,6 @@ def collect(results: Iterable[Result]) -> Cells:
             for system in in_order(groups[setting])
         }
         for setting in sorted(groups, key=_rank)
-    }
-
-
-def paired(cells: Cells, first: str, second: str) -> dict[Setting, tuple[Cell, Cell]]:
-    """Returns the settings of the paper in which both systems have runs, with these."""
-    return {
-        setting: (systems[first], systems[second])
-        for setting, systems in cells.items()
-        if setting.is_the_papers and {first, second} <= systems.keys()
     }
 
 

@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hardalign.files import whole_file
 from hardalign.report.cells import Cell, Cells, average
-from hardalign.report.paper import (
-    ACC,
-    SIZES,
-    TASKS,
-    in_order,
-    paper_name,
-    published_accuracy,
-)
+from hardalign.report.paper import ACC, SIZES, TASKS, in_order, paper_name, published_accuracy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

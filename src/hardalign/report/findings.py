@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from hardalign.report.cells import Cells, Setting, differences, paired
+from hardalign.report.cells import Cells, Setting, differences
 from hardalign.report.claims import Claim, Finding
 from hardalign.report.paper import published_accuracy
 from hardalign.report.significance import (
@@ -69,9 +69,10 @@ class Decision:
 
 def decide(finding: Finding, cells: Cells) -> tuple[Verdict, list[Decision]]:
     """Test the claims of a finding on all data sets of the paper's tasks that have the runs."""
-    evidence = {c: found for c in finding.claims if (found := _evidence(c, cells)) is not None}
-    p_words = _holm({claim: one.words.p for claim, one in evidence.items()})
-    p_seeds = _holm({claim: one.seeds.p for claim, one in evidence.items() if one.seeds})
+    gathered = {claim: _evidence(claim, cells) for claim in finding.claims}
+    evidence = {claim: one for claim, one in gathered.items() if one is not None}
+    p_words = holm({claim: one.words.p for claim, one in evidence.items()})
+    p_seeds = holm({claim: one.seeds.p for claim, one in evidence.items() if one.seeds})
     decisions = [
         Decision(
             claim,
@@ -88,11 +89,12 @@ def decide(finding: Finding, cells: Cells) -> tuple[Verdict, list[Decision]]:
 
 
 def _evidence(claim: Claim, cells: Cells) -> Evidence | None:
-    both = {
-        setting: (items, pair)
-        for setting, pair in paired(cells, claim.better, claim.worse).items()
-        if (items := differences(*pair)) is not None
-    }
+    both = {}
+    for setting, systems in cells.items():
+        if setting.is_the_papers and {claim.better, claim.worse} <= systems.keys():
+            pair = systems[claim.better], systems[claim.worse]
+            if (items := differences(*pair)) is not None:
+                both[setting] = items, pair
     if not both:
         return None
     paper = [d for setting in both if (d := _paper_difference(setting, claim)) is not None]
@@ -117,10 +119,6 @@ def _paper_difference(setting: Setting, claim: Claim) -> float | None:
     return None if better is None or worse is None else better - worse
 
 
-def _holm(values: dict[Claim, float]) -> dict[Claim, float]:
-    return dict(zip(values, holm(list(values.values())), strict=True))
-
-
 def _verdict(evidence: Evidence, p: float, p_seeds: float | None) -> Verdict:
     if p >= LEVEL:
         return "not significant"
@@ -134,13 +132,13 @@ def _verdict(evidence: Evidence, p: float, p_seeds: float | None) -> Verdict:
 
 def _together(verdicts: Iterable[Verdict]) -> Verdict:
     """The verdict on a finding: of its claims, as far as there are runs."""
-    found = set(verdicts) - {"no runs at hand"}
-    if not found:
+    decided = set(verdicts) - {"no runs at hand"}
+    if not decided:
         return "no runs at hand"
-    if len(found) == 1:
-        return found.pop()
-    if {"supported", "contradicted"} <= found:
+    if len(decided) == 1:
+        return decided.pop()
+    if {"supported", "contradicted"} <= decided:
         return "mixed"
-    if "supported" in found:
+    if "supported" in decided:
         return "supported in part"
-    return "contradicted" if "contradicted" in found else "too few seeds"
+    return "contradicted" if "contradicted" in decided else "too few seeds"

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from rich.cells import cell_len
+
 MISSING = "–"
 """What stands where there is no figure."""
 
@@ -53,15 +55,16 @@ class Table:
     def text(self) -> str:
         """Lay it out for a terminal, columns aligned."""
         rows = [self.header, *self.rows]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = (
-            "  ".join(
-                cell.ljust(width) if index < self.texts else cell.rjust(width)
-                for index, (cell, width) in enumerate(zip(row, widths, strict=True))
-            )
-            for row in rows
-        )
-        return "".join(f"{line.rstrip()}\n" for line in lines)
+        widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+        lines = []
+        for row in rows:
+            blanks = [" " * (w - cell_len(cell)) for w, cell in zip(widths, row, strict=True)]
+            cells = [
+                cell + blank if index < self.texts else blank + cell
+                for index, (cell, blank) in enumerate(zip(row, blanks, strict=True))
+            ]
+            lines.append("  ".join(cells).rstrip() + "\n")
+        return "".join(lines)
 
     def latex(self) -> str:
         """As a ``longtable`` with the rules of ``booktabs``."""

@@ -5,27 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 
-from hardalign.report.cells import Cells, Setting, differences, paired
+from hardalign.report.cells import Cell, Cells, Setting, differences
 from hardalign.report.markup import MISSING, Table, number
 from hardalign.report.paper import SIZES, in_order
-from hardalign.report.significance import LEVEL, Comparison, Floats, compare, holm
+from hardalign.report.significance import LEVEL, Comparison, compare, holm
 
 Square = dict[tuple[str, str], tuple[Comparison, float]]
 """How some pairs of systems compare, and p corrected for all pairs by Holm's method."""
 
 
 def squares(cells: Cells) -> dict[Setting, Square]:
-    """Compare all systems of a setting that have runs on the same items."""
-    return {
-        setting: _square(
-            {
-                names: [items]
-                for names in combinations(systems, 2)
-                if (items := differences(*(systems[name] for name in names))) is not None
-            }
-        )
-        for setting, systems in cells.items()
-    }
+    """Compares all systems of a setting that have runs on the same items."""
+    return {setting: _square(list(systems), [systems]) for setting, systems in cells.items()}
 
 
 def pair_tables(cells: Cells, compared: dict[Setting, Square]) -> Iterator[Table]:
@@ -41,22 +32,22 @@ def overall_tables(cells: Cells) -> Iterator[Table]:
     How many these are stands in brackets.
     """
     for size in SIZES:
-        chosen = {s: systems for s, systems in cells.items() if s.size == size and s.is_the_papers}
-        names = in_order({name for systems in chosen.values() for name in systems})
-        items = {pair: _items(chosen, *pair) for pair in combinations(names, 2)}
-        if square := _square({pair: found for pair, found in items.items() if found}):
+        chosen = [systems for s, systems in cells.items() if s.size == size and s.is_the_papers]
+        names = in_order({name for systems in chosen for name in systems})
+        if square := _square(names, chosen):
             yield _table(f"All data sets, {size}", names, square, counted=True)
 
 
-def _items(cells: Cells, first: str, second: str) -> list[Floats]:
-    found = (differences(*pair) for pair in paired(cells, first, second).values())
-    return [items for items in found if items is not None]
-
-
-def _square(items: dict[tuple[str, str], list[Floats]]) -> Square:
-    tests = {names: compare(found) for names, found in items.items()}
-    adjusted = holm([test.p for test in tests.values()])
-    return dict(zip(tests, zip(tests.values(), adjusted, strict=True), strict=True))
+def _square(names: list[str], settings: list[dict[str, Cell]]) -> Square:
+    """Compares each pair of systems over the settings in which both have runs."""
+    tests = {}
+    for first, second in combinations(names, 2):
+        both = [systems for systems in settings if {first, second} <= systems.keys()]
+        items = (differences(systems[first], systems[second]) for systems in both)
+        if data_sets := [one for one in items if one is not None]:
+            tests[first, second] = compare(data_sets)
+    adjusted = holm({names: test.p for names, test in tests.items()})
+    return {names: (test, adjusted[names]) for names, test in tests.items()}
 
 
 def _table(where: str, systems: list[str], square: Square, *, counted: bool = False) -> Table:

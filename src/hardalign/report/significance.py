@@ -23,8 +23,9 @@ how often would the seeds alone make such a difference?
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,7 @@ SEED_TEST = f"Welch's t over runs, two-sided, {DRAWS:,} draws, seed {SEED}"
 INTERVAL = f"paired bootstrap, 95% percentile interval, {DRAWS:,} draws, seed {SEED}"
 
 Floats = NDArray[np.float64]
+K = TypeVar("K")
 
 
 @dataclass(frozen=True)
@@ -113,25 +115,24 @@ def compare_seeds(data_sets: Sequence[tuple[Sequence[float], Sequence[float]]]) 
     if variance == 0:  # all seeds did the same
         return SeedComparison(difference, 1.0 if difference == 0 else 1 / (1 + DRAWS))
     freedom = variance**2 / shares
-    drawn = np.random.default_rng(SEED).standard_t(freedom, DRAWS)
-    as_large = np.abs(drawn) >= abs(difference) / np.sqrt(variance)
+    by_chance = np.random.default_rng(SEED).standard_t(freedom, DRAWS)
+    as_large = np.abs(by_chance) >= abs(difference) / np.sqrt(variance)
     return SeedComparison(difference, float((1 + as_large.sum()) / (1 + DRAWS)))
 
 
-def holm(values: Sequence[float]) -> list[float]:
+def holm(values: Mapping[K, float]) -> dict[K, float]:
     """Raise the p of tests that were made together, so that the level holds for all of them.
 
     Holm's method: the chance that *any* of the differences called significant is none stays below
     the level.
 
-    >>> holm([0.01, 0.04, 0.03])
-    [0.03, 0.06, 0.06]
+    >>> holm({"a": 0.01, "b": 0.04, "c": 0.03})
+    {'a': 0.03, 'c': 0.06, 'b': 0.06}
     """
-    adjusted = [0.0] * len(values)
-    largest = 0.0
-    for rank, index in enumerate(sorted(range(len(values)), key=values.__getitem__)):
-        largest = max(largest, min(1.0, (len(values) - rank) * values[index]))
-        adjusted[index] = largest
+    adjusted, largest = {}, 0.0
+    for rank, test in enumerate(sorted(values, key=values.__getitem__)):
+        largest = max(largest, min(1.0, (len(values) - rank) * values[test]))
+        adjusted[test] = largest
     return adjusted
 
 
@@ -145,8 +146,8 @@ def _flipped_means(differences: Floats, random: np.random.Generator) -> Floats:
 def _resampled_means(differences: Floats, random: np.random.Generator) -> Floats:
     """Means of items drawn with replacement, [DRAWS]."""
     values, counts = _values(differences)
-    drawn = random.multinomial(len(differences), counts / counts.sum(), size=DRAWS)
-    return np.asarray(drawn @ values / len(differences))
+    samples = random.multinomial(len(differences), counts / counts.sum(), size=DRAWS)
+    return np.asarray(samples @ values / len(differences))
 
 
 def _values(numbers: Floats) -> tuple[Floats, NDArray[np.int64]]:

@@ -6,8 +6,9 @@ import csv
 import io
 import statistics
 from collections.abc import Iterable
+from dataclasses import asdict
 
-from hardalign.report.cells import Cell, Cells, Setting
+from hardalign.report.cells import Cell, Cells, Setting, average
 from hardalign.report.pairwise import Square
 from hardalign.report.paper import ACC, MFS, MLD, PER, WER, Metric, published
 
@@ -30,7 +31,7 @@ def results_csv(cells: Cells) -> str:
 def pairs_csv(compared: dict[Setting, Square]) -> str:
     """Every pair of systems that was compared on a data set."""
     return _write(
-        _setting(setting)
+        asdict(setting)
         | {"first": first, "second": second, "points": test.difference}
         | {"low": test.low, "high": test.high, "p": test.p, "p_holm": p, "items": test.items}
         for setting, square in compared.items()
@@ -40,15 +41,16 @@ def pairs_csv(compared: dict[Setting, Square]) -> str:
 
 def _figures(setting: Setting, cell: Cell, metric: Metric) -> Row:
     paper = published(setting.corpus, setting.size, cell.system, metric)
-    ours, runs = cell.mean(metric), cell.results
+    ours, deviation = average([cell], metric)
+    runs = cell.results
     return {
         "task": setting.task,
-        **_setting(setting),
+        **asdict(setting),
         "system": cell.system,
         "metric": metric.name,
         "paper": paper,
         "ours": ours,
-        "sd": cell.deviation(metric),
+        "sd": deviation,
         "difference": None if paper is None or ours is None else ours - paper,
         "seeds": " ".join(str(run.run.seed) for run in runs),
         "items": runs[0].sources,
@@ -56,10 +58,6 @@ def _figures(setting: Setting, cell: Cell, metric: Metric) -> Row:
         "epochs": statistics.fmean(run.epochs for run in runs),
         "seconds": statistics.fmean(run.seconds for run in runs),
     }
-
-
-def _setting(setting: Setting) -> Row:
-    return {"corpus": setting.corpus, "size": setting.size, "overrides": setting.overrides}
 
 
 def _write(rows: Iterable[Row]) -> str:

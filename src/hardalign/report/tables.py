@@ -36,7 +36,7 @@ def summary_table(cells: Cells) -> Table:
             str(setting),
             system,
             str(len(cell.results)),
-            *(with_deviation(cell.mean(m), cell.deviation(m), m.decimals) for m in metrics),
+            *(with_deviation(*average([cell], metric), metric.decimals) for metric in metrics),
         )
         for setting, systems in cells.items()
         for system, cell in systems.items()

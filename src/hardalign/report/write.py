@@ -25,16 +25,11 @@ FOLDER = "report"
 
 
 def write_report(folder: Path) -> list[Path]:
-    """Write the report of a grid into the folder ``report`` inside it.
+    """Writes the report of a grid into the folder ``report`` inside it.
 
     What is missing is shown as missing, and runs that failed are listed; a grid without a single
     complete run has a report too. Without matplotlib there are no pictures, and the report says so.
-
-    Args:
-        folder: What ``hardalign reproduce --out`` was given.
-
-    Returns:
-        The files written, ``report.md`` first.
+    Returns the files written, ``report.md`` first.
 
     Raises:
         HardalignError: If there is no such folder, or a result in it is damaged.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msgspec import UNSET
-
 from hardalign.data.example import Example
 from hardalign.decoding import Search
 from hardalign.jobs.known import Lexicon, answers_with_known
@@ -21,15 +19,7 @@ def answer_words(
     alignments: bool,
     lexicon: Lexicon | None = None,
 ) -> list[WordAnswer]:
-    """Answers words of any requests together.
-
-    Args:
-        predictor: The model.
-        search: What to look for.
-        words: All with at least one symbol.
-        alignments: Whether alignments are wanted with the answers.
-        lexicon: Known words, for which the model is not asked.
-    """
+    """Answers words of any requests together; for those of the lexicon the model is not asked."""
     known = lexicon or Lexicon(predictor.description.format)
     answers = answers_with_known(predictor, words, search, known, alignments=alignments)
     return [
@@ -45,14 +35,7 @@ def answer_words(
 
 
 def _prediction(prediction: Prediction) -> PredictionAnswer:
-    alignment: AlignmentAnswer | None = None
-    if prediction.alignment is not None:
-        content = prediction.alignment.to_dict()
-        alignment = AlignmentAnswer(**{**content, "stop": Stop(**content["stop"])})
-    return PredictionAnswer(
-        text=prediction.text,
-        symbols=prediction.symbols,
-        log_prob=prediction.log_prob,
-        finished=prediction.finished,
-        alignment=UNSET if alignment is None else alignment,
-    )
+    content = prediction.to_dict()
+    if alignment := content.get("alignment"):
+        content["alignment"] = AlignmentAnswer(**{**alignment, "stop": Stop(**alignment["stop"])})
+    return PredictionAnswer(**content)

@@ -24,8 +24,7 @@ from hardalign.predictor import Predictor
 from hardalign.serve.batcher import Batcher
 from hardalign.serve.collection import describe_models
 from hardalign.serve.guard import Guard
-from hardalign.serve.limits import Limits
-from hardalign.serve.messages import Answers, Health, Models, Refusal
+from hardalign.serve.messages import Answers, Health, Limits, Models, Refusal
 from hardalign.serve.openapi import describe_api
 from hardalign.serve.question import read_question
 from hardalign.version import __version__
@@ -44,13 +43,10 @@ def create_app(
     host: str,
     lexicons: Mapping[str, Lexicon] = MappingProxyType({}),
 ) -> ASGIApp:
-    """Returns an application that answers for some models.
+    """Returns an application that answers for some models, by their names.
 
-    Args:
-        models: By the names they are to have; the first is the one meant where none is named.
-        limits: Of requests.
-        host: The address it is served on; see ``Guard``.
-        lexicons: Known words, by the names of the models for which they answer.
+    The first model is meant where a request names none. ``host`` is the address it is served on,
+    for ``Guard``; a model may have a lexicon of known words.
     """
     batcher = Batcher(models, limits.waiting, lexicons)
     description = Models(models=describe_models(models, lexicons), limits=limits)

@@ -56,9 +56,7 @@ class Batcher:
         self, models: Mapping[str, Predictor], most: int, lexicons: Mapping[str, Lexicon]
     ) -> None:
         """Keep at most so much work waiting; a model may have a lexicon of known words."""
-        self._models = models
-        self._lexicons = lexicons
-        self._most = most
+        self._models, self._lexicons, self._most = models, lexicons, most
         self._orders: deque[_Order] = deque()
         self._wake = asyncio.Event()
 
@@ -131,12 +129,11 @@ class Batcher:
         All are of the group of the order that has waited longest; those that got a word in go to
         the end of the queue.
         """
-        batch: Batch = []
         if not self._orders:  # who woke the loop has gone
-            return batch
+            return []
         group = self._orders[0].question.group
         mates = deque(order for order in self._orders if order.question.group == group)
-        work = 0
+        batch, work = Batch(), 0
         while mates and work < BATCH_WORK:
             order = mates.popleft()
             work += order.question.work[order.begun]

@@ -24,17 +24,19 @@ SHOWN = 5
 
 
 def load_models(models: Iterable[str]) -> dict[str, Predictor]:
-    """Load models by their names.
+    """Loads models, each ``MODEL`` or ``NAME=MODEL``, and returns them by their names.
 
-    Args:
-        models: Each ``MODEL`` or ``NAME=MODEL``. Without a name, a model is called by the last part
-            of its path, and by as many more parts as tell it from the others.
+    Without a name, a model is called by the last part of its path, and by as many more parts as
+    tell it from the others.
 
     Raises:
         HardalignError: If one cannot be loaded, or two have the same name.
     """
+    pairs = [_split(model) for model in models]
+    unnamed = [_parts(model) for name, model in pairs if not name]
     named: dict[str, Predictor] = {}
-    for name, model in _name(list(models)):
+    for chosen, model in pairs:
+        name = chosen or _shortest(_parts(model), unnamed)
         if name in named:
             raise HardalignError(f"{model}: another model is called {name!r}; name it NAME={model}")
         named[name] = load(model)
@@ -65,16 +67,9 @@ def describe_models(
 ) -> list[ModelAnswer]:
     """Returns what users should know of each model before they ask it."""
     return [
-        _describe(name, predictor, len(lexicons.get(name, ())))
+        _describe(name, predictor, known=len(lexicons.get(name, ())))
         for name, predictor in models.items()
     ]
-
-
-def _name(models: list[str]) -> list[tuple[str, str]]:
-    """Returns the name and the path of each model."""
-    pairs = [_split(model) for model in models]
-    unnamed = [_parts(model) for name, model in pairs if not name]
-    return [(name or _shortest(_parts(model), unnamed), model) for name, model in pairs]
 
 
 def _parts(model: str) -> tuple[str, ...]:
@@ -104,8 +99,7 @@ def _shortest(parts: tuple[str, ...], others: list[tuple[str, ...]]) -> str:
 
 
 def _describe(name: str, predictor: Predictor, known: int) -> ModelAnswer:
-    description = predictor.description
-    system = predictor.system
+    description, system = predictor.description, predictor.system
     tagged = "tags" in description.format.columns
     return ModelAnswer(
         name=name,

@@ -5,12 +5,10 @@ JSON is checked against them, written from them, and described by them in OpenAP
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
-
-from hardalign.serve.limits import Limits
 
 Whole = Annotated[int, Meta(ge=0)]
 Width = Annotated[int, Meta(ge=1)]
@@ -133,6 +131,30 @@ class ModelAnswer(Message):
     known: Annotated[Whole, Meta(description="Words that a lexicon answers")] = 0
 
 
+class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The limits of a server; a request beyond one of them is told which.
+
+    Work is counted in source symbols, those of long words more often, times the width of the beam,
+    twice with alignments; see ``Question.work``. The bundled model does 7,500 of that in a second
+    of one core's time, whatever the words, and the limits are made for a quarter of it: a request
+    within them is far from the deadline, and what may wait is done before it.
+    """
+
+    body: Annotated[int, Meta(description="Bytes of a request's body")] = 1 << 20
+    words: Annotated[int, Meta(description="Words of a request")] = 500
+    symbols: Annotated[int, Meta(description="Symbols of a word, its tags included")] = 100
+    beam: Annotated[int, Meta(description="Width of a beam, and strings for one word")] = 20
+    work: Annotated[
+        int,
+        Meta(
+            description="Work of a request: of each word of n symbols (n + 2)(n + 27)/25, times the"
+            " width of the beam, twice that with alignments"
+        ),
+    ] = 24_000
+    waiting: Annotated[int, Meta(description="Work of all requests that wait")] = 60_000
+    seconds: Annotated[float, Meta(description="From a request's head to its answer")] = 30.0
+
+
 class Models(Message):
     """The models, the first one first, and the limits of requests."""
 
@@ -152,8 +174,3 @@ class Refusal(Message):
     """What is wrong, in a sentence, with the limit, if there is one."""
 
     error: str
-
-
-def schemas(types: list[type]) -> tuple[tuple[dict[str, Any], ...], dict[str, Any]]:
-    """Returns a reference to the JSON schema of each type, and the schemas by their names."""
-    return msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")

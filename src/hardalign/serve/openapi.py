@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from hardalign.serve.limits import Limits
-from hardalign.serve.messages import Answers, Health, Models, Refusal, Request, schemas
+import msgspec
+
+from hardalign.serve.messages import Answers, Health, Limits, Models, Refusal, Request
 from hardalign.version import __version__
 
 Schema = dict[str, Any]
@@ -13,9 +14,10 @@ Schema = dict[str, Any]
 
 def describe_api(limits: Limits) -> Schema:
     """Returns the OpenAPI description of a server with some limits."""
-    references, components = schemas([Request, Answers, Models, Health, Refusal])
-    request, answers, models, health, refusal = references
-    text: Schema = {"type": "string"}
+    (request, answers, models, health, refusal), components = msgspec.json.schema_components(
+        [Request, Answers, Models, Health, Refusal], ref_template="#/components/schemas/{name}"
+    )
+    page = {"text/html": {"schema": {"type": "string"}}}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -24,13 +26,11 @@ def describe_api(limits: Limits) -> Schema:
             "description": "Strings to strings, character by character, with true alignments.",
         },
         "paths": {
-            "/": {"get": _get("The page", "text/html", text)},
-            "/docs": {"get": _get("This API, to be read", "text/html", text)},
-            "/health": {"get": _get("Whether the server works", "application/json", health)},
-            "/models": {"get": _get("The models and the limits", "application/json", models)},
-            "/openapi.json": {
-                "get": _get("This API, for machines", "application/json", {"type": "object"})
-            },
+            "/": _get("The page", page),
+            "/docs": _get("This API, to be read", page),
+            "/health": _get("Whether the server works", _json(health)),
+            "/models": _get("The models and the limits", _json(models)),
+            "/openapi.json": _get("This API, for machines", _json({"type": "object"})),
             "/predict": {
                 "post": {
                     "summary": "Predict words",
@@ -56,9 +56,9 @@ def _json(schema: Schema) -> Schema:
     return {"application/json": {"schema": schema}}
 
 
-def _get(summary: str, media_type: str, schema: Schema) -> Schema:
-    content = {media_type: {"schema": schema}}
-    return {"summary": summary, "responses": {"200": {"description": summary, "content": content}}}
+def _get(summary: str, content: Schema) -> Schema:
+    response = {"description": summary, "content": content}
+    return {"get": {"summary": summary, "responses": {"200": response}}}
 
 
 def _refusals(limits: Limits) -> dict[str, str]:

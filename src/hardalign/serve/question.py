@@ -15,8 +15,7 @@ from hardalign.data.example import Example
 from hardalign.decoding import Search
 from hardalign.errors import HardalignError
 from hardalign.predictor import Predictor
-from hardalign.serve.limits import Limits, work_of
-from hardalign.serve.messages import Request
+from hardalign.serve.messages import Limits, Request
 
 
 @dataclass(frozen=True)
@@ -35,9 +34,10 @@ class Question:
 
     @cached_property
     def work(self) -> list[int]:
-        """The work of each word, as ``Limits`` counts it."""
-        width = self.search.width
-        return [work_of(_size(word), width, self.alignments) for word in self.words]
+        """The work of each word: a step for each symbol, and in each a look at all of them."""
+        sizes = [_size(word) + 2 for word in self.words]  # begin and end are looked at too
+        times = self.search.width * (1 + self.alignments)
+        return [size * (size + 25) // 25 * times for size in sizes]
 
 
 def read_question(body: bytes, models: Mapping[str, Predictor], limits: Limits) -> Question:

@@ -21,11 +21,7 @@ FETCH_SECONDS = 30.0
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Takes a port.
-
-    Args:
-        host: A name or address of this machine.
-        port: 0 is any free one.
+    """Takes a port of a name or address of this machine; 0 is any free one.
 
     Raises:
         HardalignError: If it cannot be had.
@@ -36,8 +32,8 @@ def listen(host: str, port: int) -> socket.socket:
         (family, *_, address), *_ = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
         listening = socket.create_server((address[0], port), family=family, backlog=BACKLOG)
     except (OSError, UnicodeError) as error:  # a name may have parts that no name can have
-        said = error.strerror if isinstance(error, OSError) else "this can be no host's name"
-        reason = str(said).partition(" (")[0]  # Python adds the address in brackets
+        text = error.strerror if isinstance(error, OSError) else "this can be no host's name"
+        reason = str(text).partition(" (")[0]  # Python adds the address in brackets
         raise HardalignError(
             f"cannot listen on {host} port {port}: {reason}; choose another host or port"
         ) from error

@@ -88,14 +88,15 @@ def train(
         learning_rate: Adam's, at the start.
         min_learning_rate: Training ends when the rate has been halved to less.
         clip: Largest norm of the gradient. None leaves it to the size: 5 for ``"large"``.
-        average: Keep the mean of the weights over about the last thousand steps, which predicts
-            better than those of the last step; the paper does not.
+        average: Keep the mean of the weights over about the last thousand steps, which is good
+            after fewer epochs than those of the last step; the paper does not.
         invent: Learn from so many invented examples too, for inflection: real affixes around stems
             that are random.
         copying: Whether a source position may also emit its own symbol, where the target side has
             it; see ``hardalign.options``. None leaves it to the size, if that is one of your own.
         tags: ``"inside"`` the word, before its letters, where attention sees them; or ``"beside"``
-            it, where the decoder reads them at every step. None likewise.
+            it, where the decoder reads them at every step. None likewise; with a size by name it is
+            beside, in systems that can have tags there.
         device: ``"auto"``, ``"cpu"``, ``"cuda"`` or ``"mps"``.
         devices: How many of them, with a process for each.
         precision: ``"32-true"`` or ``"64-true"``; on a GPU also ``"bf16-mixed"`` or ``"16-mixed"``.
@@ -150,6 +151,10 @@ def train(
     check_options(model)
     beginning = None if start is None else Start.of(start, model)
     data = read_data(train, dev, format, allow_empty, reporter.note)
+    if tags is None and begun is None and isinstance(size, str):
+        tagged = any(example.tags for example in data.train)
+        if tagged and find_system(system).can_part_tags:
+            model = replace(model, tags="beside")
     pairs = sum(len(example.targets) for example in data.train)
     if batch_size is None:
         training = replace(training, batch_size=default_batch_size(pairs + invent))

@@ -1,4 +1,4 @@
-"""The mean of the weights over the last steps, which predicts better than the last of them."""
+"""The mean of the weights over the last steps, which is good after fewer epochs than the last."""
 
 from __future__ import annotations
 
