@@ -12,7 +12,8 @@ from hardalign.actions import aligner_pair
 from hardalign.config import ModelConfig, TrainingConfig
 from hardalign.data.formats import FORMATS
 from hardalign.data.vocabulary import END, RESERVED, Alphabet, Vocabulary
-from hardalign.folder import Description, Origin
+from hardalign.folder import Description
+from hardalign.origin import Origin
 from hardalign.predictor import Predictor
 from hardalign.runtime import Runtime, build_runtime
 from hardalign.shapes import parameter_shapes

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from itertools import accumulate
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import random_pair
-from hardalign import aligner
 from hardalign.actions import aligner_pair, oracle_actions
+from hardalign.aligner import Path
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import BEGIN, END, UNKNOWN
 
@@ -13,42 +15,51 @@ STEP = 99
 
 
 @st.composite
-def paths(draw: st.DrawFn) -> tuple[aligner.Path, int, int]:
-    """A path of substitutions, deletions and insertions; how many letters each side has."""
-    path: aligner.Path = []
+def paths(draw: st.DrawFn) -> Path:
+    """Any alignment of any two strings."""
+    path: Path = []
     j = i = 0
-    for deletes, inserts in draw(st.lists(st.tuples(st.booleans(), st.booleans()), max_size=8)):
-        if deletes or inserts:
-            path.append((j if deletes else None, i if inserts else None))
-            j, i = j + deletes, i + inserts
-    return path, j, i
+    for kind in draw(st.lists(st.sampled_from(["substitute", "delete", "insert"]), max_size=12)):
+        path.append((None if kind == "insert" else j, None if kind == "delete" else i))
+        j, i = j + (kind != "insert"), i + (kind != "delete")
+    return path
+
+
+def follow(actions: list[int]) -> tuple[list[int], list[int]]:
+    """What actions write, the end included, and the pointer at each write: the plain loop."""
+    written, positions, pointer = [], [], 0
+    for action in actions:
+        if action == STEP:
+            pointer += 1
+        else:
+            written.append(action)
+            positions.append(pointer)
+    return written, positions
 
 
 @given(paths())
-def test_a_pointer_that_acts_so_writes_the_target_where_it_is_aligned(
-    drawn: tuple[aligner.Path, int, int],
-) -> None:
-    path, letters, length = drawn
-    target = [10 + k for k in range(length)]
-    actions = oracle_actions(path, [*target, END], STEP)
-    pointer, written = 0, []
-    for action in actions:
-        pointer += action == STEP
-        if action != STEP:
-            written.append((action, pointer))
-    assert [symbol for symbol, _ in written] == [*target, END]
-    assert written[-1] == (END, letters + 1)  # the end comes at the end symbol
-    places = dict(written)
-    for j, i in path:
-        if i is not None and j is not None:
-            assert places[10 + i] == j + 1
+def test_actions_write_the_target(path: Path) -> None:
+    letters = sum(j is not None for j, _ in path)
+    target = [10 + i for _, i in path if i is not None]
+    actions = oracle_actions(path, target, STEP)
+    written, positions = follow(actions)
+    assert written == [*target, END]
+    assert positions == sorted(positions)
+    assert positions[-1] == letters + 1  # the end is at the end symbol, and no step goes past it
+    assert len(actions) == letters + 1 + len(target) + 1
+    # Letter j, counted from 0, is at position j + 1; an insertion is where the last letter was.
+    reached = accumulate((0 if j is None else j + 1 for j, _ in path), max)
+    expected = [place for place, (_, i) in zip(reached, path, strict=True) if i is not None]
+    assert positions[:-1] == expected
 
 
-def test_a_prefix_is_written_at_the_begin_symbol() -> None:
-    path: aligner.Path = [(None, 0), (0, 1), (1, None), (None, 2)]
-    actions = oracle_actions(path, [5, 6, 7, END], STEP)
-    assert actions == [5, STEP, 6, STEP, 7, STEP, END]
-    assert oracle_actions([], [END], STEP) == [STEP, END]
+def test_a_prefix_is_written_before_the_first_step() -> None:
+    path: Path = [(None, 0), (0, 1), (1, None), (None, 2), (2, 3)]
+    assert oracle_actions(path, [5, 6, 7, 8], STEP) == [5, STEP, 6, STEP, 7, STEP, 8, STEP, END]
+
+
+def test_nothing_to_nothing() -> None:
+    assert oracle_actions([], [], STEP) == [STEP, END]
 
 
 def test_the_aligners_numbers_leave_out_tags_and_count_from_1() -> None:

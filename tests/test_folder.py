@@ -24,18 +24,15 @@ from hardalign.folder import (
     CONFIG,
     VOCABULARY,
     WEIGHTS,
-    CorpusOrigin,
     Description,
-    FileOrigin,
-    Origin,
     load_folder,
     read_description,
-    read_tensors,
     write_description,
-    write_tensors,
 )
+from hardalign.origin import CorpusOrigin, FileOrigin, Origin
 from hardalign.shapes import TRAINING_ONLY
 from hardalign.systems import SYSTEMS
+from hardalign.tensors import read_tensors, write_tensors
 from tiny import tiny_model
 
 FILES = Origin(train=FileOrigin("a", 3, "x"), dev=FileOrigin("b", 2, "y"))

@@ -9,9 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from numpy.typing import ArrayLike
+
 from hardalign import aligner
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import END
+
+
+def align_actions(table: ArrayLike, pairs: Sequence[Encoded], step: int) -> list[list[int]]:
+    """Returns the actions of each pair's best alignment by an aligner's table."""
+    paths = aligner.align(table, [aligner_pair(pair) for pair in pairs])
+    return [oracle_actions(path, p.target, step) for path, p in zip(paths, pairs, strict=True)]
 
 
 def oracle_actions(path: aligner.Path, target: Sequence[int], step: int) -> list[int]:
@@ -43,6 +51,9 @@ def oracle_actions(path: aligner.Path, target: Sequence[int], step: int) -> list
 
 def aligner_pair(pair: Encoded) -> aligner.Pair:
     """Returns a pair's letters in the aligner's numbers: 0 is unknown, others count from 1."""
-    letters = pair.source[1 + pair.tags : -1], pair.target[:-1]
-    source, target = ([max(0, number - END) for number in side] for side in letters)
-    return source, target
+    return aligner_ids(pair.source[1 + pair.tags : -1]), aligner_ids(pair.target[:-1])
+
+
+def aligner_ids(letters: Sequence[int]) -> list[int]:
+    """Returns letters of a vocabulary in the aligner's numbers."""
+    return [max(0, number - END) for number in letters]

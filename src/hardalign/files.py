@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import math
 import os
 import secrets
 import stat
@@ -185,6 +186,23 @@ def parse_json(content: str | bytes, path: Path) -> Any:
     except RecursionError:
         pass
     raise HardalignError(f"{path}: cannot be read as JSON: it is nested too deeply")
+
+
+def is_of_type(value: object, annotation: str) -> bool:
+    """Tells whether a value from JSON is of the type that a field of a record is annotated with."""
+    if annotation.endswith(" | None"):
+        return value is None or is_of_type(value, annotation.removesuffix(" | None"))
+    if annotation == "Any":
+        return True
+    if annotation == "float":
+        return type(value) in (int, float) and abs(value) < math.inf  # type: ignore[arg-type]
+    if annotation.startswith("list["):
+        part = annotation.removeprefix("list[").removesuffix("]")
+        return isinstance(value, list) and all(is_of_type(one, part) for one in value)
+    if annotation.startswith("dict["):
+        part = annotation.removeprefix("dict[str, ").removesuffix("]")
+        return isinstance(value, dict) and all(is_of_type(one, part) for one in value.values())
+    return type(value).__name__ == annotation
 
 
 def make_folder(path: Path) -> None:

@@ -25,30 +25,10 @@ from hardalign.data.formats import Format
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.errors import HardalignError
 from hardalign.files import explained, json_bytes, parse_json, read_bytes, sha256, write_bytes
-from hardalign.origin import CorpusOrigin, FileOrigin, Origin
+from hardalign.origin import Origin
 from hardalign.shapes import TRAINING_ONLY, parameter_shapes
-from hardalign.tensors import Tensors, read_tensors, write_tensors
+from hardalign.tensors import Tensors, read_tensors
 from hardalign.version import __version__
-
-__all__ = [
-    "CHECKPOINT",
-    "CONFIG",
-    "METRICS",
-    "VOCABULARY",
-    "WEIGHTS",
-    "CorpusOrigin",
-    "Description",
-    "FileOrigin",
-    "Origin",
-    "description_files",
-    "load_folder",
-    "load_members",
-    "member_folders",
-    "read_description",
-    "read_tensors",
-    "write_description",
-    "write_tensors",
-]
 
 FORMAT_VERSION = 2
 """Version of the folder's format, raised when an older program could not read it any more.
@@ -64,7 +44,7 @@ MOST_MEMBERS = 1000
 TEMPERATURES = (0.001, 1000)
 """The lowest and the highest; beyond these nothing can be told apart any more."""
 _KEYS = {"format_version", "hardalign", "model", "training", "format", "data", CHECKSUMS}
-_OPTIONAL_KEYS = {"temperature", "members", "start", "schedule"}
+_OPTIONAL_KEYS = ("temperature", "members", "start", "schedule")
 _LIMIT = 1 << 24  # bytes of config.json and of vocabulary.json
 
 
@@ -85,7 +65,7 @@ class Description:
     start: str | None = None
     """The model whose weights training began with, if it was one."""
     schedule: tuple[float, ...] | None = None
-    """The learning rates of the epochs, if another run has found them: see ``training.refit``."""
+    """The learning rates of the epochs, if another run has found them: see ``training.run``."""
 
     def __post_init__(self) -> None:
         low, high = TEMPERATURES
@@ -121,14 +101,9 @@ def description_files(description: Description) -> dict[str, bytes]:
         "format": description.format.to_dict(),
         "data": description.data.to_dict(),
     }
-    if description.temperature != 1:
-        config["temperature"] = description.temperature
-    if description.members != 1:
-        config["members"] = description.members
-    if description.start is not None:
-        config["start"] = description.start
-    if description.schedule is not None:
-        config["schedule"] = description.schedule
+    for name in _OPTIONAL_KEYS:
+        if (value := getattr(description, name)) != getattr(Description, name):  # the default
+            config[name] = value
     checksums = {CONFIG: _checksum(config), VOCABULARY: sha256(vocabulary)}
     return {VOCABULARY: vocabulary, CONFIG: json_bytes({**config, CHECKSUMS: checksums})}
 
@@ -191,7 +166,7 @@ def load_members(folder: Path) -> tuple[list[tuple[Tensors, Description]], Descr
     """Returns the models of an ensemble, or the only model of a folder, and what they are together.
 
     Raises:
-        HardalignError: If a folder is damaged, or the members do not speak the same language.
+        HardalignError: If a folder is damaged, or the members do not fit together.
     """
     description = read_description(folder)
     if description.members == 1:
@@ -204,7 +179,7 @@ def load_members(folder: Path) -> tuple[list[tuple[Tensors, Description]], Descr
                 "go on with its training by resume"
             )
         tensors, own = load_folder(path)
-        for name in ("vocabulary", "format"):
+        for name in ("model", "vocabulary", "format"):
             if getattr(own, name) != getattr(description, name):
                 raise HardalignError(f"{path}: has another {name} than its ensemble")
         members.append((tensors, own))
@@ -257,7 +232,7 @@ def _positive(value: object) -> bool:
 
 def _check(config: dict[str, Any], vocabulary: bytes, folder: Path) -> None:
     """Refuse files that are not what they were when they were written."""
-    if unknown := sorted(config.keys() - _KEYS - _OPTIONAL_KEYS):
+    if unknown := sorted(config.keys() - _KEYS - set(_OPTIONAL_KEYS)):
         raise HardalignError(f"{folder / CONFIG}: unknown entry {unknown[0]!r:.100}")
     checksums = config.pop(CHECKSUMS, None)
     if checksums is None:

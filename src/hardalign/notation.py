@@ -97,7 +97,7 @@ def read_symbols(text: str) -> Links:
     """
     source: list[str] = []
     tags: list[str] = []
-    found: list[tuple[int, str, int | None]] = []  # places in the target, symbols, columns
+    entries: list[tuple[int, str, int | None]] = []  # places in the target, symbols, columns
     for item in text.split(" ") if text else ():
         parts = _ITEM.fullmatch(item)
         if parts is None:
@@ -115,13 +115,13 @@ def read_symbols(text: str) -> Links:
         elif head != END:
             source.append(_unescape(head))
         for symbol, place in _targets(body):
-            expected = found[-1][0] + 1 if found else 0
-            found.append((expected if place is None else place, symbol, column))
-    found.sort(key=lambda entry: entry[0])
-    if [entry[0] for entry in found] != list(range(len(found))):
+            expected = entries[-1][0] + 1 if entries else 0
+            entries.append((expected if place is None else place, symbol, column))
+    entries.sort(key=lambda entry: entry[0])
+    if [entry[0] for entry in entries] != list(range(len(entries))):
         raise HardalignError(f"the target symbols of {text!r} leave a place out, or fill one twice")
-    target = tuple(entry[1] for entry in found)
-    return Links(tuple(source), tuple(tags), target, [entry[2] for entry in found])
+    target = tuple(entry[1] for entry in entries)
+    return Links(tuple(source), tuple(tags), target, [entry[2] for entry in entries])
 
 
 def _join(items: Iterable[tuple[str, Sequence[int]]], target: Symbols) -> str:

@@ -16,11 +16,11 @@ from __future__ import annotations
 from hardalign.config import ModelConfig
 from hardalign.data.vocabulary import PAD, RESERVED, Vocabulary
 from hardalign.errors import HardalignError
-from hardalign.systems import SYSTEMS, find_system
+from hardalign.systems import SYSTEMS, System, find_system
 
 
-def check_options(config: ModelConfig) -> None:
-    """Refuses options that a model's system cannot have.
+def check_options(config: ModelConfig) -> System:
+    """Returns the system of a model, and refuses options that it cannot have.
 
     Raises:
         HardalignError: If there is such an option, or no system of that name.
@@ -34,6 +34,7 @@ def check_options(config: ModelConfig) -> None:
         raise HardalignError(
             f"{config.system} has its own way with tags; beside the word they can be in {able}"
         )
+    return system
 
 
 def copied_symbols(config: ModelConfig, vocabulary: Vocabulary) -> list[int]:
@@ -43,7 +44,7 @@ def copied_symbols(config: ModelConfig, vocabulary: Vocabulary) -> list[int]:
     """
     if not config.copying:
         return []
-    target = {symbol: RESERVED + k for k, symbol in enumerate(vocabulary.target.letters)}
+    target = vocabulary.target.letter_numbers
     copied = [target.get(letter, PAD) for letter in vocabulary.source.letters]
     if not any(copied):
         return []

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, fields
+from typing import Any, TypeVar
 
 from hardalign.errors import HardalignError
+from hardalign.files import is_of_type
+
+Part = TypeVar("Part", "CorpusOrigin", "FileOrigin")
 
 
 @dataclass(frozen=True)
@@ -56,22 +58,18 @@ class Origin:
             HardalignError: If it is damaged.
         """
         if isinstance(values, dict) and "corpus" in values:
-            return cls(corpus=CorpusOrigin(**_checked(values, _CORPUS)))
+            return cls(corpus=_record(CorpusOrigin, values))
         if not isinstance(values, dict) or not values.keys() <= {"train", "dev"}:
             raise HardalignError(f"the origin of the data is malformed: {values!r:.100}")
-        parts = {name: FileOrigin(**_checked(part, _FILE)) for name, part in values.items()}
+        parts = {name: _record(FileOrigin, part) for name, part in values.items()}
         return cls(train=parts.get("train"), dev=parts.get("dev"))
 
 
-_NONE = type(None)
-_CORPUS = {"corpus": (str,), "seed": (int,), "stress": (bool,), "size": (int, _NONE)}
-_FILE = {"file": (str,), "examples": (int,), "sha256": (str,)}
-
-
-def _checked(values: object, types: Mapping[str, tuple[type, ...]]) -> dict[str, Any]:
+def _record(kind: type[Part], values: object) -> Part:
+    types = {one.name: str(one.type) for one in fields(kind)}
     if not isinstance(values, dict) or values.keys() != types.keys():
         raise HardalignError(f"the origin of the data needs {', '.join(types)}: {values!r:.100}")
-    for name, allowed in types.items():
-        if type(values[name]) not in allowed:
+    for name, annotation in types.items():
+        if not is_of_type(values[name], annotation):
             raise HardalignError(f"the origin of the data has a strange {name}")
-    return values
+    return kind(**values)

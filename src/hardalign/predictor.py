@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import warnings
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import repeat
 from pathlib import Path
 from typing import Any, overload
@@ -16,8 +17,7 @@ from numpy.typing import NDArray
 
 from hardalign.alignment import Alignment
 from hardalign.bundled import model_folder
-from hardalign.config import ModelConfig
-from hardalign.data.encoding import Encoded, encode_pairs, encode_sources
+from hardalign.data.encoding import Encoded, encode_pair, encode_source
 from hardalign.data.example import Example
 from hardalign.data.vocabulary import UNKNOWN, UnknownSymbols
 from hardalign.decoding import (
@@ -34,10 +34,11 @@ from hardalign.errors import HardalignError
 from hardalign.folder import Description, load_members
 from hardalign.prediction import NOTHING, Prediction
 from hardalign.runtime import Runtime, build_members
+from hardalign.shapes import ALIGNER_TABLE
 from hardalign.systems import SCORES, System, find_system
 
-ALIGNER_TABLE = "oracle.table"
-"""What a monotonic model keeps of its aligner, which is no parameter of the network."""
+Work = Callable[[Iterator[Encoded]], Iterator[list[Answer]]]
+"""From source words to the strings that a search finds for each."""
 
 
 class UnknownSymbolsWarning(UserWarning):
@@ -143,16 +144,18 @@ class Predictor:
                 f"no probability mass can be covered: the scores of {self.description.model.system}"
                 f" are not exact probabilities ({SCORES[self.system.score]})"
             )
-        return self._answers(examples, search, unknown, alignments, exact, threads)
+        work = partial(
+            answer,
+            self._runtime,
+            search=search,
+            exact=exact,
+            alignments=alignments,
+            threads=threads,
+        )
+        return self._answers(examples, unknown, work)
 
     def _answers(
-        self,
-        examples: Iterable[Example],
-        search: Search,
-        unknown: UnknownSymbols | None,
-        alignments: bool,
-        exact: bool,
-        threads: int,
+        self, examples: Iterable[Example], unknown: UnknownSymbols | None, work: Work
     ) -> Iterator[list[Prediction]]:
         waiting: deque[tuple[int, Example]] = deque()  # read, with the blank lines before each
         blank = 0
@@ -167,12 +170,9 @@ class Predictor:
                 blank = 0
                 if unknown is not None:
                     unknown.note(example)
-                yield from encode_sources([example], self.description.vocabulary)
+                yield encode_source(example, self.description.vocabulary)
 
-        strings = answer(
-            self._runtime, sources(), search, exact=exact, alignments=alignments, threads=threads
-        )
-        for own in strings:
+        for own in work(sources()):
             blank_before, example = waiting.popleft()
             yield from repeat([NOTHING], blank_before)
             yield [self._prediction(example, one) for one in own]
@@ -260,7 +260,7 @@ class Predictor:
 
         def spellable() -> Iterator[Encoded]:
             for pair in pairs:
-                (encoded,) = encode_pairs([pair], self.description.vocabulary)
+                encoded = encode_pair(pair, self.description.vocabulary)
                 waiting.append((pair, UNKNOWN not in encoded.target))
                 if waiting[-1][1]:
                     yield encoded
@@ -290,7 +290,7 @@ class Predictor:
             HardalignError: If the system has no distribution over alignments.
         """
         pair = self._spellable(source, target)
-        (encoded,) = encode_pairs([pair], self.description.vocabulary)
+        encoded = encode_pair(pair, self.description.vocabulary)
         noise = np.random.default_rng(seed).random((len(encoded.target), n))
         return np.asarray(sample_alignments(self._runtime, encoded, noise)[:-1].T, np.int64)
 
@@ -300,17 +300,7 @@ class Predictor:
         Raises:
             HardalignError: If it has no symbols, or no tags although the model needs them.
         """
-        layout = self.description.format
-        fields = text.split("\t")
-        tagged = "tags" in layout.columns
-        if len(fields) != 1 + tagged:
-            wanted = "lemma<TAB>TAG;TAG" if tagged else "one source without TABs"
-            raise HardalignError(f"{text!r} should be {wanted}")
-        source = layout.source_symbols(fields[0])
-        if not source:
-            raise HardalignError(f"nothing to predict: the source {text!r} has no symbols")
-        tags = layout.tag_symbols(fields[1]) if tagged else ()
-        return Example(source, tags=tags, text=fields[0])
+        return self.description.format.source_example(text)
 
     def _pair(self, source: str, target: str) -> Example:
         symbols = self.description.format.target_symbols(target)
@@ -330,8 +320,7 @@ class Predictor:
         return pair
 
     def _encoded(self, pairs: Iterable[Example]) -> Iterator[Encoded]:
-        for pair in pairs:
-            yield from encode_pairs([pair], self.description.vocabulary)
+        return (encode_pair(pair, self.description.vocabulary) for pair in pairs)
 
     def _prediction(self, example: Example, string: Answer) -> Prediction:
         vocabulary, hypothesis = self.description.vocabulary, string.hypothesis
@@ -352,15 +341,9 @@ class Predictor:
         )
 
     def _alignment(self, pair: Example, aligned: Aligned) -> Alignment:
-        return Alignment(
-            pair.source,
-            pair.targets[0],
-            pair.tags,
-            aligned.weights,
-            self.system.alignment,
-            self.description.model.system,
-            aligned.path,
-        )
+        strings = pair.source, pair.targets[0], pair.tags
+        kind, system = self.system.alignment, self.description.model.system
+        return Alignment(*strings, aligned.weights, kind, system, aligned.path)
 
 
 def load(model: str | Path, *, temperature: float | None = None) -> Predictor:
@@ -374,8 +357,7 @@ def load(model: str | Path, *, temperature: float | None = None) -> Predictor:
     Raises:
         HardalignError: If the folder, or a file in it, is missing or damaged.
     """
-    folder = model_folder(model)
-    members, description = load_members(folder)
+    members, description = load_members(model_folder(model))
     if temperature is not None:
         description = replace(description, temperature=temperature)
     parts = [(own.model, tensors) for tensors, own in members]
@@ -386,17 +368,7 @@ def load(model: str | Path, *, temperature: float | None = None) -> Predictor:
         for name, tensor in tensors.items()
         if name != ALIGNER_TABLE
     )
-    spokesman = _least_exact([own.model for _, own in members], folder)
-    return Predictor(runtime, replace(description, model=spokesman), sum(learned))
-
-
-def _least_exact(models: list[ModelConfig], folder: Path) -> ModelConfig:
-    """Returns the member of an ensemble whose kind of score all of them have together."""
-    systems = [find_system(model.system) for model in models]
-    if len({system.alignment for system in systems}) > 1:
-        raise HardalignError(f"{folder}: its members' alignments are of different kinds")
-    kinds = list(SCORES)
-    return max(models, key=lambda model: kinds.index(find_system(model.system).score))
+    return Predictor(runtime, description, sum(learned))
 
 
 def _warn(unknown: UnknownSymbols, stacklevel: int = 3) -> None:

@@ -11,7 +11,6 @@ DIR/<name of the run>/
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
@@ -22,6 +21,7 @@ from hardalign.errors import HardalignError
 from hardalign.files import (
     JSON_LIMIT,
     check_regular,
+    is_of_type,
     parse_json,
     read_bytes,
     read_json,
@@ -238,25 +238,9 @@ def _build(path: Path, kind: type[T], values: object) -> T:
     # Other versions may have written more than these.
     known = {one.name: str(one.type) for one in fields(kind)}
     for name, expected in known.items():
-        if name in values and not _is(values[name], expected):
+        if name in values and not is_of_type(values[name], expected):
             raise HardalignError(
                 f"{path}: {name} should be {expected}, not {values[name]!r:.80}; "
                 "remove the file to run this again"
             )
     return kind(**{name: value for name, value in values.items() if name in known})
-
-
-def _is(value: object, expected: str) -> bool:
-    """Whether a value from JSON is of the type that a field is annotated with."""
-    if expected.endswith(" | None"):
-        return value is None or _is(value, expected.removesuffix(" | None"))
-    if expected == "float":
-        return type(value) in (int, float) and abs(value) < math.inf  # type: ignore[arg-type]
-    if expected == "list[int]":
-        return isinstance(value, list) and all(type(one) is int for one in value)
-    if expected.startswith("dict"):
-        part = expected.removeprefix("dict[str, ").removesuffix("]")
-        return isinstance(value, dict) and all(
-            part == "Any" or _is(one, part) for one in value.values()
-        )
-    return type(value).__name__ == expected

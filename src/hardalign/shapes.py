@@ -12,10 +12,14 @@ from hardalign.config import ModelConfig
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.options import check_options, copied_symbols, tags_beside
 from hardalign.sizes import CHAIN_REACH, PRIOR_REACH, full_joint, merged_joint, pointer_decoder
-from hardalign.systems import find_system, imported
+from hardalign.systems import System, imported
 
 Shapes = dict[str, tuple[int, ...]]
 
+UNFED = "head.attention"
+"""The name of T, S and W in systems without input feeding."""
+ALIGNER_TABLE = "oracle.table"
+"""What a pointer's model keeps of its aligner: no parameter, but learned before training begins."""
 TRAINING_ONLY = frozenset({"objective.baseline.average"})
 """Tensors that some folders hold, and that no answer depends on."""
 
@@ -26,8 +30,7 @@ def parameter_shapes(config: ModelConfig, vocabulary: Vocabulary) -> Shapes:
     Raises:
         HardalignError: If there is no system of that name, or it cannot have an option.
     """
-    check_options(config)
-    system = find_system(config.system)
+    system = check_options(config)
     if system.builders is not None:
         outside: Shapes = imported(system.builders.shapes)(config, vocabulary)
         return outside
@@ -49,14 +52,18 @@ def parameter_shapes(config: ModelConfig, vocabulary: Vocabulary) -> Shapes:
             width = config.decoder if layer else inputs
             shapes |= _cell(f"decoder.cells.{layer}", width, config.decoder, "")
     seen = config.decoder + 2 * config.encoder
-    hard_and_fed = system.head == "hard" and system.feeding is not None
-    attention = "head.mixture.attention" if hard_and_fed else "head.attention"
+    attention = attention_name(system)
     shapes |= _linear(f"{attention}.score", 2 * config.encoder, config.decoder)
     shapes |= _linear(f"{attention}.combine", seen, joint)
     shapes |= _linear(f"{attention}.output", joint, symbols)
     if copied_symbols(config, vocabulary):
         shapes |= _linear(f"{attention}.gate", joint, 1)
     return shapes | ATTENTIONS[system.attention](attention, seen)
+
+
+def attention_name(system: System) -> str:
+    """Returns the name of T, S and W."""
+    return UNFED if system.feedback is None else "head.mixture.attention"
 
 
 def _chain(attention: str, seen: int) -> Shapes:
@@ -93,7 +100,7 @@ def _pointer(config: ModelConfig, vocabulary: Vocabulary) -> Shapes:
     if tags:
         shapes |= _linear("tags.merge", tags * embedding, embedding)
     letters = (len(vocabulary.source.letters), len(vocabulary.target.letters))
-    return shapes | {"oracle.table": (letters[0] + 2, letters[1] + 2)}
+    return shapes | {ALIGNER_TABLE: (letters[0] + 2, letters[1] + 2)}
 
 
 def _lstm(name: str, inputs: int, hidden: int, layers: int) -> Shapes:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from hardalign import aligner
+from hardalign.actions import aligner_ids
 from hardalign.data.example import Example
-from hardalign.data.vocabulary import RESERVED, UNKNOWN, Alphabet, Vocabulary
+from hardalign.data.vocabulary import Vocabulary
 from hardalign.notation import Links
 
 _BLOCK = 4096  # pairs aligned at a time
@@ -24,21 +26,15 @@ class UnsupervisedAligner:
 
     def __init__(self, pairs: Sequence[Example]) -> None:
         self._vocabulary = Vocabulary.of(pairs)
-        sizes = (
-            1 + len(alphabet.letters)
-            for alphabet in (self._vocabulary.source, self._vocabulary.target)
-        )
-        self._table = aligner.fit([self._pair_ids(pair) for pair in pairs], *sizes)
+        source, target = self._vocabulary.source.letters, self._vocabulary.target.letters
+        ids = [self._pair_ids(pair) for pair in pairs]
+        self._table = aligner.fit(ids, 1 + len(source), 1 + len(target))
 
     def align(self, pairs: Iterable[Example]) -> Iterator[Links]:
         """Gives the best alignment of each pair, also of pairs that were not learned from."""
-        block: list[Example] = []
-        for pair in pairs:
-            block.append(pair)
-            if len(block) == _BLOCK:
-                yield from self._links(block)
-                block = []
-        yield from self._links(block)
+        stream = iter(pairs)
+        while block := list(islice(stream, _BLOCK)):
+            yield from self._links(block)
 
     def _links(self, block: Sequence[Example]) -> Iterator[Links]:
         paths = aligner.align(self._table, [self._pair_ids(pair) for pair in block])
@@ -48,13 +44,6 @@ class UnsupervisedAligner:
             yield Links(pair.source, pair.tags, pair.targets[0], columns)
 
     def _pair_ids(self, pair: Example) -> aligner.Pair:
-        return (
-            _ids(self._vocabulary.source, pair.source),
-            _ids(self._vocabulary.target, pair.targets[0]),
-        )
-
-
-def _ids(alphabet: Alphabet, letters: Sequence[str]) -> list[int]:
-    """Returns the aligner's ids: 0 is any letter that was never seen, others count from 1."""
-    numbers = alphabet.encode(letters)
-    return [0 if number == UNKNOWN else number - RESERVED + 1 for number in numbers]
+        source, target = self._vocabulary.source, self._vocabulary.target
+        letters = source.encode(pair.source), target.encode(pair.targets[0])
+        return aligner_ids(letters[0]), aligner_ids(letters[1])

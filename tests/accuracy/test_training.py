@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -11,8 +12,9 @@ import pytest
 
 import hardalign
 from hardalign.config import ModelConfig
-from hardalign.folder import load_folder, read_tensors
-from hardalign.training.job import Silent
+from hardalign.folder import load_folder
+from hardalign.tensors import read_tensors
+from hardalign.training.job import Reporter
 
 SIZES = ModelConfig(embedding=4, encoder=6, decoder=5)
 ROWS = [("cat", "K AE T"), ("cot", "K AA T"), ("tact", "T AE K T")]
@@ -30,7 +32,7 @@ def train(rows=ROWS, dev=ROWS, **options):
     return hardalign.train(rows, dev, **options)
 
 
-class Epochs(Silent):
+class Epochs(Reporter):
     def __init__(self):
         self.rows = []
 
@@ -80,6 +82,20 @@ def test_strange_settings_are_refused(ensemble, tmp_path, name, value):
     (tmp_path / "vocabulary.json").write_bytes((ensemble / "vocabulary.json").read_bytes())
     with pytest.raises(hardalign.HardalignError, match=rf"config.json: .*{name}"):
         hardalign.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [("model", {"system": "hard-sampled"}), ("format", {"source_case": "lower"})],
+)
+def test_members_of_another_kind_are_refused(ensemble, tmp_path, name, change):
+    folder = shutil.copytree(ensemble, tmp_path / "m")
+    path = folder / "member-1" / "config.json"
+    config = json.loads(path.read_bytes())
+    del config["sha256"]
+    path.write_text(json.dumps(config | {name: config[name] | change}))
+    with pytest.raises(hardalign.HardalignError, match=f"member-1: has another {name} than its"):
+        hardalign.load(folder)
 
 
 def test_an_ensemble_is_the_mean_of_models_with_neighbouring_seeds(ensemble, tmp_path):

@@ -15,14 +15,9 @@ from hardalign.config import SIZES, ModelConfig, TrainingConfig
 from hardalign.data.example import Example
 from hardalign.data.formats import FORMATS
 from hardalign.data.vocabulary import Vocabulary
-from hardalign.folder import (
-    WEIGHTS,
-    Description,
-    FileOrigin,
-    Origin,
-    write_description,
-    write_tensors,
-)
+from hardalign.folder import WEIGHTS, Description, write_description
+from hardalign.origin import FileOrigin, Origin
+from hardalign.tensors import write_tensors
 from models import random_tensors
 
 WORDS = ("ab", "ba", "abc", "cab", "bca", "c")

@@ -15,8 +15,9 @@ import hardalign
 from cli.conftest import PAIRS, Command, assert_complains
 from conftest import eventually
 from hardalign.config import SIZES
-from hardalign.folder import CHECKPOINT, CONFIG, METRICS, VOCABULARY, WEIGHTS, CorpusOrigin
+from hardalign.folder import CHECKPOINT, CONFIG, METRICS, VOCABULARY, WEIGHTS
 from hardalign.lock import LOCK
+from hardalign.origin import CorpusOrigin
 from hardalign.systems import SYSTEMS
 
 FILES = {WEIGHTS, CONFIG, VOCABULARY, METRICS, CHECKPOINT}

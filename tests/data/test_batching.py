@@ -13,8 +13,8 @@ from conftest import TINY, random_pairs
 from hardalign.data.encoding import (
     Encoded,
     batches_by_symbols,
-    encode_pairs,
-    encode_sources,
+    encode_pair,
+    encode_source,
     shuffled_batches,
 )
 from hardalign.data.example import Example
@@ -26,20 +26,18 @@ rows = st.lists(st.lists(st.integers(1, 9), max_size=6), min_size=1, max_size=6)
 
 def test_pairs_are_numbered():
     example = Example(("a", "?"), (("y", "x"),), ("V",))
-    assert encode_pairs([example], TINY) == [
-        Encoded([BEGIN, RESERVED + 5, RESERVED, UNKNOWN, END], 1, [RESERVED + 1, RESERVED, END])
-    ]
+    source = [BEGIN, RESERVED + 5, RESERVED, UNKNOWN, END]
+    assert encode_pair(example, TINY) == Encoded(source, 1, [RESERVED + 1, RESERVED, END])
 
 
 def test_an_empty_target_is_an_end():
-    assert encode_pairs([Example(("a",), ((),))], TINY)[0].target == [END]
+    assert encode_pair(Example(("a",), ((),)), TINY).target == [END]
 
 
 def test_sources_are_numbered_without_a_target():
     example = Example(("a",), (("x",),), ("N", "V"))
-    assert encode_sources([example], TINY) == [
-        Encoded([BEGIN, RESERVED + 4, RESERVED + 5, RESERVED, END], 2, [])
-    ]
+    source = [BEGIN, RESERVED + 4, RESERVED + 5, RESERVED, END]
+    assert encode_source(example, TINY) == Encoded(source, 2, [])
 
 
 @given(rows)

@@ -28,7 +28,7 @@ from hardalign.runs import (
     read_failures,
     read_results,
 )
-from hardalign.training.job import Silent
+from hardalign.training.job import Reporter
 
 EPOCHS = 100
 """So many that the first run is not at its end before the watcher looks the next time."""
@@ -83,7 +83,7 @@ def test_a_machine_dies(machines: ray.cluster_utils.Cluster, tmp_path: Path) -> 
     assert begin == once == 0 < again  # it went on from its last epoch
     assert [row["epoch"] for row in epochs_of(folder / killed.name)] == [*range(1, EPOCHS + 1)]
     # The interrupted run ends as if nothing had happened.
-    alone = execute(killed, tmp_path / "alone", Silent(), device="cpu")
+    alone = execute(killed, tmp_path / "alone", Reporter(), device="cpu")
     assert replace(results[killed], seconds=0.0) == replace(alone, seconds=0.0)
     weights = [tmp_path / "alone", folder / killed.name]
     assert len({(path / MODEL / WEIGHTS).read_bytes() for path in weights}) == 1

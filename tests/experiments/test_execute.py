@@ -24,11 +24,11 @@ from hardalign.runs import (
     read_result,
     write_failure,
 )
-from hardalign.training.job import Silent
+from hardalign.training.job import Reporter
 from hardalign.version import __version__
 
 
-class Interrupting(Silent):
+class Interrupting(Reporter):
     """Ends the run after an epoch, as the end of a machine would."""
 
     def __init__(self, epoch: int) -> None:
@@ -39,7 +39,7 @@ class Interrupting(Silent):
             raise KeyboardInterrupt
 
 
-def run(folder: Path, what: Run, reporter: Callable[[], Silent] = Silent) -> Any:
+def run(folder: Path, what: Run, reporter: Callable[[], Reporter] = Reporter) -> Any:
     folder.mkdir(exist_ok=True)
     return execute(what, folder, reporter(), device="cpu")
 

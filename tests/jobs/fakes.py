@@ -15,7 +15,8 @@ from hardalign.config import ModelConfig, TrainingConfig
 from hardalign.data.example import Example
 from hardalign.data.formats import FORMATS, Format
 from hardalign.data.vocabulary import Alphabet, UnknownSymbols, Vocabulary
-from hardalign.folder import WEIGHTS, Description, Origin, write_description
+from hardalign.folder import WEIGHTS, Description, write_description
+from hardalign.origin import Origin
 from hardalign.prediction import Prediction
 from hardalign.shapes import parameter_shapes
 from hardalign.tensors import write_tensors

@@ -10,9 +10,9 @@ import reference
 from conftest import random_pair, random_pairs
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import END, RESERVED
+from hardalign.networks.attention import Reading
 from hardalign.networks.batch import collate
 from hardalign.networks.chained import ChainAttention
-from hardalign.networks.reading import Reading
 from hardalign.networks.transducer import Transducer
 from tiny import tiny_model, widened
 

@@ -6,9 +6,9 @@ from torch import Tensor
 
 import reference
 from conftest import random_pair, random_pairs
+from hardalign.networks.attention import Reading
 from hardalign.networks.batch import collate
 from hardalign.networks.fed import FedTransducer
-from hardalign.networks.reading import Reading
 from tiny import tiny_model
 
 SOFT = ["soft-feed", "soft-feed-large"]

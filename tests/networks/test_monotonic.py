@@ -17,8 +17,7 @@ from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import BEGIN, END, RESERVED, UNKNOWN, Vocabulary
 from hardalign.networks.batch import collate
 from hardalign.networks.build import build_model
-from hardalign.networks.monotonic import MonotonicTransducer
-from hardalign.networks.pointer import PointerDecoder
+from hardalign.networks.monotonic import MonotonicTransducer, PointerDecoder
 from tiny import tiny_model, widened
 
 UNTAGGED = tiny_vocabulary(tags=())

@@ -15,8 +15,8 @@ from conftest import random_pair, random_pairs
 from hardalign.data.encoding import Encoded
 from hardalign.errors import HardalignError
 from hardalign.networks import objectives
+from hardalign.networks.attention import Reading
 from hardalign.networks.batch import Batch, collate
-from hardalign.networks.reading import Reading
 from hardalign.networks.transducer import Transducer
 from tiny import tiny_model, widened
 

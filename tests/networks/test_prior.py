@@ -5,9 +5,9 @@ import torch
 import reference
 from conftest import random_pair, random_pairs
 from hardalign.data.vocabulary import END
-from hardalign.networks import prior
 from hardalign.networks.batch import collate
 from hardalign.networks.transducer import Transducer
+from hardalign.sizes import PRIOR_REACH
 from tiny import tiny_model
 
 PAIRS = [*random_pairs(12, longest=7, seed=1), random_pair(14, 13, tags=1)]
@@ -51,8 +51,8 @@ def test_far_is_far():
     bias = model.get_parameter("head.attention.bias")
     pair = random_pair(30, 0)
     model.log_likelihood(collate([pair])).sum().backward()
-    assert len(bias) == 2 * prior.REACH + 1
+    assert len(bias) == 2 * PRIOR_REACH + 1
     gradient = bias.grad
     assert gradient is not None
-    assert gradient[prior.REACH - 1 :].all()  # from begin, one behind, to all letters far ahead
-    assert not gradient[: prior.REACH - 1].any()
+    assert gradient[PRIOR_REACH - 1 :].all()  # from begin, one behind, to all letters far ahead
+    assert not gradient[: PRIOR_REACH - 1].any()

@@ -19,7 +19,7 @@ from hardalign.experiments.tune import write_plan
 from hardalign.folder import CHECKPOINT, CONFIG, METRICS, VOCABULARY, WEIGHTS
 from hardalign.lock import HOLDER, LOCK
 from hardalign.runs import FAILURE, RESULT, RUN, Run, write_failure, write_run
-from hardalign.training.job import Silent
+from hardalign.training.job import Reporter
 from reliability.harness import Outcome, call, call_line
 from reliability.world import World, make_world
 
@@ -197,7 +197,7 @@ RUN_OF_GRID = Run("toy:copy", "hard", overrides={"words": 30, "epochs": 1, "enco
 RECORDS: dict[str, Callable[[Path], object]] = {
     RUN: lambda folder: write_run(folder, RUN_OF_GRID),
     FAILURE: lambda folder: write_failure(folder, "why"),
-    RESULT: lambda folder: execute(RUN_OF_GRID, folder, Silent()),
+    RESULT: lambda folder: execute(RUN_OF_GRID, folder, Reporter()),
     "best.toml": lambda folder: write_plan(folder / "best.toml", RUN_OF_GRID, "the best"),
 }
 

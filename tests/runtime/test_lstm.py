@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import reference
 from conftest import random_pairs
-from hardalign.runtime.encoder import Encoder, letters_only, source_columns
+from hardalign.runtime.encoder import Encoder
 from hardalign.runtime.lstm import LSTM, distinct, read_both_ways
 from hardalign.runtime.words import Words
 from models import tiny_tensors
@@ -86,15 +86,3 @@ def test_the_encoder_reads_each_word_from_both_ends(layers: int) -> None:
         assert_close(projected.all[k, : len(pair.source)], expected @ weight.T + bias)
         at = projected.at(np.array([k, k]), np.array([0, len(pair.source) - 1]))
         assert_close(at, projected.all[k, [0, len(pair.source) - 1]])
-
-
-def test_words_without_their_tags() -> None:
-    pairs = random_pairs(20)
-    letters = letters_only(Words.of(pairs))
-    for pair, symbols, length in zip(pairs, letters.symbols, letters.lengths, strict=True):
-        expected = [pair.source[0], *pair.source[1 + pair.tags :]]
-        assert symbols[:length].tolist() == expected
-        assert (symbols[length:] == 0).all()
-        columns = source_columns(np.arange(length), np.array(pair.tags))
-        assert [pair.source[k] for k in columns] == expected
-    assert (letters.tag_counts == 0).all()

@@ -3,8 +3,9 @@ from __future__ import annotations
 import numpy as np
 
 from conftest import random_pairs
-from hardalign.data.vocabulary import BEGIN, END, PAD
-from hardalign.runtime.words import Targets, Words, pad
+from hardalign.data.encoding import Encoded
+from hardalign.data.vocabulary import BEGIN, END, PAD, UNKNOWN
+from hardalign.runtime.words import Targets, Words, pad, source_columns
 
 
 def test_words_side_by_side() -> None:
@@ -34,3 +35,21 @@ def test_nothing_to_pad() -> None:
     padded, lengths = pad([])
     assert padded.shape == (0, 0)
     assert lengths.dtype == np.intp
+
+
+def test_words_without_their_tags() -> None:
+    pairs = random_pairs(20)
+    letters = Words.of(pairs).letters_only()
+    for pair, symbols, length in zip(pairs, letters.symbols, letters.lengths, strict=True):
+        expected = [pair.source[0], *pair.source[1 + pair.tags :]]
+        assert symbols[:length].tolist() == expected
+        assert (symbols[length:] == 0).all()
+        columns = source_columns(np.arange(length), np.array(pair.tags))
+        assert [pair.source[k] for k in columns] == expected
+    assert (letters.tag_counts == 0).all()
+
+
+def test_tags_are_counted() -> None:
+    pair = Encoded([BEGIN, 9, 8, 9, UNKNOWN, 7, 8, END], 4, [])
+    words = Words.of([pair, Encoded([BEGIN, 7, END], 0, [])])
+    assert words.count_tags(8, 3).tolist() == [[1, 2, 0], [0, 0, 0]]

@@ -15,8 +15,9 @@ import uvicorn
 from conftest import TINY
 from hardalign.config import ModelConfig, TrainingConfig
 from hardalign.data.formats import FORMATS
-from hardalign.folder import Description, Origin
+from hardalign.folder import Description
 from hardalign.jobs.known import Lexicon
+from hardalign.origin import Origin
 from hardalign.predictor import Predictor
 from hardalign.runtime import build_runtime
 from hardalign.serve import batcher

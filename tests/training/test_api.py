@@ -7,8 +7,9 @@ import pytest
 import hardalign
 from hardalign.config import ModelConfig, default_batch_size
 from hardalign.corpora.load import load_corpus
+from hardalign.data.example import Example
 from hardalign.origin import CorpusOrigin
-from hardalign.training.job import Silent
+from hardalign.training.job import Reporter
 
 TINY = ModelConfig(embedding=4, encoder=6, decoder=5)
 ROWS = [("cat", "K AE T"), ("cot", "K AA T"), ("tact", "T AE K T")]
@@ -57,12 +58,12 @@ def test_large_models_are_clipped(tmp_path):
 def test_training_goes_on_where_it_stopped(tmp_path):
     rows = []
 
-    class Reporter(Silent):
+    class Notes(Reporter):
         def epoch(self, row):
             rows.append(row["epoch"])
 
-    train(out=tmp_path / "m", reporter=Reporter())
-    train(out=tmp_path / "m", epochs=3, resume=True, reporter=Reporter())
+    train(out=tmp_path / "m", reporter=Notes())
+    train(out=tmp_path / "m", epochs=3, resume=True, reporter=Notes())
     assert rows == [1, 2, 3]
 
 
@@ -76,6 +77,7 @@ def test_training_goes_on_where_it_stopped(tmp_path):
         ({"train": [("cat", "K AE T"), ("cot",)]}, "train rows, line 2: expected 2 TAB"),
         ({"dev": [("cat", "")]}, "dev rows, line 1, column 2: the target is empty"),
         ({"dev": [("ЯЖ", "K AE T")]}, "most source symbols never occur in the training data"),
+        ({"dev": [Example(("Я",), (("K",),))] * 3}, "memory: most source symbols never occur"),
     ],
 )
 def test_what_is_wrong_is_said_before_anything_is_written(tmp_path, options, message):
@@ -139,14 +141,14 @@ def test_the_batch_size_follows_from_real_and_invented_examples(tmp_path):
 def test_little_data_has_advice(tmp_path):
     notes = []
 
-    class Reporter(Silent):
+    class Notes(Reporter):
         def note(self, text):
             notes.append(text)
 
-    inflect(tmp_path / "1", reporter=Reporter())
-    train(out=tmp_path / "2", reporter=Reporter())
-    inflect(tmp_path / "3", members=2, invent=5, reporter=Reporter())
-    train(ROWS * 334, out=tmp_path / "4", reporter=Reporter())
+    inflect(tmp_path / "1", reporter=Notes())
+    train(out=tmp_path / "2", reporter=Notes())
+    inflect(tmp_path / "3", members=2, invent=5, reporter=Notes())
+    train(ROWS * 334, out=tmp_path / "4", reporter=Notes())
     advice = [note for note in notes if "only" in note]
     assert ["8 training pairs" in one for one in advice] == [True, False]
     assert ["invent" in one for one in advice] == [True, False]

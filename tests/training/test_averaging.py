@@ -9,8 +9,9 @@ import torch
 
 from conftest import random_pairs
 from hardalign.errors import HardalignError
-from hardalign.folder import CHECKPOINT, WEIGHTS, read_tensors
+from hardalign.folder import CHECKPOINT, WEIGHTS
 from hardalign.networks.batch import collate
+from hardalign.tensors import read_tensors
 from hardalign.training import loop
 from hardalign.training.averaging import DECAY, Averaged
 from hardalign.training.checkpoint import Progress, read_checkpoint, save_checkpoint

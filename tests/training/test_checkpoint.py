@@ -10,9 +10,10 @@ import torch
 
 from conftest import random_pairs
 from hardalign.errors import HardalignError
-from hardalign.folder import CHECKPOINT, METRICS, read_tensors, write_tensors
+from hardalign.folder import CHECKPOINT, METRICS
 from hardalign.networks.batch import collate
 from hardalign.networks.transducer import Transducer
+from hardalign.tensors import read_tensors, write_tensors
 from hardalign.training.checkpoint import Progress, read_checkpoint, save_checkpoint
 from tiny import tiny_model
 

@@ -17,10 +17,10 @@ from hardalign.folder import (
     VOCABULARY,
     WEIGHTS,
     Description,
-    Origin,
     description_files,
     read_description,
 )
+from hardalign.origin import Origin
 from hardalign.training.claim import claim_folder, default_threads
 
 RUN = Description(ModelConfig(), TrainingConfig(), FORMATS["pairs"], TINY, Origin())

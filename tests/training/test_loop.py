@@ -11,10 +11,12 @@ from hardalign.corpora.load import load_corpus
 from hardalign.data.example import Example
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.errors import HardalignError
-from hardalign.folder import WEIGHTS, Description, Origin, read_tensors
+from hardalign.folder import WEIGHTS, Description
+from hardalign.origin import Origin
+from hardalign.tensors import read_tensors
 from hardalign.training import loop
 from hardalign.training.claim import claim_folder
-from hardalign.training.job import Development, Job, Silent
+from hardalign.training.job import Development, Job, Reporter
 from hardalign.training.loop import Scores, train
 from hardalign.training.machine import Machine
 
@@ -30,12 +32,12 @@ def job(folder: Path, sizes: ModelConfig = SMALL, resume: bool = False, **traini
 
 def again(folder: Path, **options: Any) -> None:
     """Resume what is in the folder."""
-    train(job(folder, resume=True, **options), Machine("cpu"), Silent())
+    train(job(folder, resume=True, **options), Machine("cpu"), Reporter())
 
 
 def run(folder: Path, devices: int = 1, **options: Any) -> list[dict[str, Any]]:
     machine = Machine("cpu", devices)
-    return train(job(folder, **options), machine, Silent()).history
+    return train(job(folder, **options), machine, Reporter()).history
 
 
 def test_loss_falls(tmp_path: Path) -> None:
@@ -131,7 +133,7 @@ def test_divergence_is_reported(devices: int, tmp_path: Path) -> None:
 
 def test_precision(tmp_path: Path) -> None:
     machine = Machine("cpu", precision="64-true")
-    double = train(job(tmp_path / "64"), machine, Silent()).history[-1]["loss"]
+    double = train(job(tmp_path / "64"), machine, Reporter()).history[-1]["loss"]
     single = run(tmp_path / "32")[-1]["loss"]
     assert double == pytest.approx(single, rel=1e-4)
     assert double != single

@@ -31,8 +31,9 @@ def info(model: tyro.conf.Positional[OptionalModel] = None) -> None:
             )
         return
 
-    from hardalign.folder import WEIGHTS, member_folders, read_description, read_tensors
+    from hardalign.folder import WEIGHTS, member_folders, read_description
     from hardalign.predictor import load
+    from hardalign.tensors import read_tensors
 
     predictor = load(model)
     description = predictor.description

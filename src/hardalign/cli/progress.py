@@ -11,12 +11,12 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 
 from hardalign.cli.console import console, note
 from hardalign.training.checkpoint import Progress as Standing
-from hardalign.training.job import Job
+from hardalign.training.job import Job, Reporter
 
 HEADER = "epoch     loss  dev log p  dev acc  distance  learning rate  words/s  seconds"
 
 
-class TrainingProgress:
+class TrainingProgress(Reporter):
     """A ``Reporter`` for people. The bar shows on a terminal only, the lines always."""
 
     progress: Standing

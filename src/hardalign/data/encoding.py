@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hardalign.data.example import Example
@@ -22,18 +22,15 @@ class Encoded:
     """Letters, end; empty where the target is to be predicted."""
 
 
-def encode_pairs(pairs: Iterable[Example], vocabulary: Vocabulary) -> list[Encoded]:
-    """Numbers pairs of one source and one target each."""
-    encode = vocabulary.target.encode
-    return [
-        Encoded(vocabulary.encode_source(pair), len(pair.tags), [*encode(pair.targets[0]), END])
-        for pair in pairs
-    ]
+def encode_pair(pair: Example, vocabulary: Vocabulary) -> Encoded:
+    """Numbers a pair of one source and one target."""
+    target = [*vocabulary.target.encode(pair.targets[0]), END]
+    return Encoded(vocabulary.encode_source(pair), len(pair.tags), target)
 
 
-def encode_sources(examples: Iterable[Example], vocabulary: Vocabulary) -> list[Encoded]:
-    """Numbers sources whose targets are to be predicted."""
-    return [Encoded(vocabulary.encode_source(e), len(e.tags), []) for e in examples]
+def encode_source(example: Example, vocabulary: Vocabulary) -> Encoded:
+    """Numbers a source whose target is to be predicted."""
+    return Encoded(vocabulary.encode_source(example), len(example.tags), [])
 
 
 def shuffled_batches(

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import asdict, dataclass, fields
 
-from hardalign.data.example import Symbols
+from hardalign.data.example import Example, Symbols
 from hardalign.data.text import (
     CASES,
     NORMALIZATIONS,
     compose,
-    join,
     lower,
     normalize,
     segment,
@@ -118,13 +117,29 @@ class Format:
             raise HardalignError(f"an empty tag in {shorten(text)}; remove the extra separator")
         return tags
 
+    def source_example(self, text: str) -> Example:
+        """Returns what is to be predicted for a source, ``lemma<TAB>TAG;TAG`` in formats with tags.
+
+        Raises:
+            HardalignError: If it has no symbols, or no tags although the format has them.
+        """
+        fields = text.split("\t")
+        tagged = "tags" in self.columns
+        if len(fields) != 1 + tagged:
+            wanted = "lemma<TAB>TAG;TAG" if tagged else "one source without TABs"
+            raise HardalignError(f"{text!r} should be {wanted}")
+        source = self.source_symbols(fields[0])
+        if not source:
+            raise HardalignError(f"nothing to predict: the source {text!r} has no symbols")
+        return Example(source, tags=self.tag_symbols(fields[1]) if tagged else (), text=fields[0])
+
     def join_source(self, symbols: Symbols) -> str:
         """Writes a source as the format spells it, its characters whole."""
-        return join(self._whole(symbols, self.source_separator), self.source_separator)
+        return self.source_separator.join(self._whole(symbols, self.source_separator))
 
     def join_target(self, symbols: Symbols) -> str:
         """Writes a target as the format spells it, its characters whole."""
-        return join(self.counted(symbols), self.target_separator)
+        return self.target_separator.join(self.counted(symbols))
 
     def counted(self, symbols: Symbols) -> Symbols:
         """Returns a target as metrics count it: in whole characters, also where NFD parted them.

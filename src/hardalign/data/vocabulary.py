@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from hardalign.data.example import Example, Symbols
@@ -26,14 +27,16 @@ class Alphabet:
 
     letters: Symbols
     tags: Symbols = ()
-    _letter_ids: dict[str, int] = field(init=False, repr=False, compare=False)
-    _tag_ids: dict[str, int] = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        letters = {symbol: RESERVED + k for k, symbol in enumerate(self.letters)}
-        tags = {symbol: RESERVED + len(self.letters) + k for k, symbol in enumerate(self.tags)}
-        object.__setattr__(self, "_letter_ids", letters)
-        object.__setattr__(self, "_tag_ids", tags)
+    @cached_property
+    def letter_numbers(self) -> dict[str, int]:
+        """The number of each letter."""
+        return {letter: number for number, letter in enumerate(self.letters, RESERVED)}
+
+    @cached_property
+    def tag_numbers(self) -> dict[str, int]:
+        """The number of each tag."""
+        return {tag: n for n, tag in enumerate(self.tags, RESERVED + len(self.letters))}
 
     def __len__(self) -> int:
         """Returns how many numbers there are, the reserved ones included."""
@@ -41,9 +44,9 @@ class Alphabet:
 
     def encode(self, letters: Sequence[str], tags: Sequence[str] = ()) -> list[int]:
         """Numbers ``tags``, then ``letters``; what was never seen becomes ``UNKNOWN``."""
-        tag_ids, letter_ids = self._tag_ids, self._letter_ids
-        numbers = [tag_ids.get(tag, UNKNOWN) for tag in tags]
-        numbers += [letter_ids.get(letter, UNKNOWN) for letter in letters]
+        tag_numbers, letter_numbers = self.tag_numbers, self.letter_numbers
+        numbers = [tag_numbers.get(tag, UNKNOWN) for tag in tags]
+        numbers += [letter_numbers.get(letter, UNKNOWN) for letter in letters]
         return numbers
 
     def decode(self, numbers: Iterable[int]) -> Symbols:
@@ -52,8 +55,8 @@ class Alphabet:
 
     def unknown(self, letters: Iterable[str], tags: Iterable[str] = ()) -> list[str]:
         """Returns the symbols that are not in this alphabet."""
-        missing = [tag for tag in tags if tag not in self._tag_ids]
-        return missing + [letter for letter in letters if letter not in self._letter_ids]
+        missing = [tag for tag in tags if tag not in self.tag_numbers]
+        return missing + [letter for letter in letters if letter not in self.letter_numbers]
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from hardalign.decoding.history import Hypothesis
 from hardalign.decoding.settings import Search
 from hardalign.decoding.stream import in_batches
 from hardalign.runtime.numbers import Floats, logsumexp
+from hardalign.runtime.words import Targets, Words
 
 Result = TypeVar("Result")
 
@@ -115,7 +116,8 @@ def sample_alignments(runtime: AnyRuntime, pair: Encoded, noise: Floats) -> Floa
     Raises:
         HardalignError: If the system has no distribution over alignments.
     """
-    return Batch(runtime, [pair]).sample_alignments(pair.target, noise)
+    memory, targets = runtime.read(Words.of([pair])), Targets.of([0], [pair.target])
+    return np.asarray(runtime.follow(memory, targets).samples(noise[None])[0])
 
 
 def estimate(runtime: AnyRuntime, pair: Encoded, particles: int, seed: Sequence[int]) -> float:
@@ -129,12 +131,13 @@ def estimate(runtime: AnyRuntime, pair: Encoded, particles: int, seed: Sequence[
     """
     if UNKNOWN in pair.target:
         return -math.inf
-    batch, random = Batch(runtime, [pair]), np.random.default_rng(seed)
+    memory, targets = runtime.read(Words.of([pair])), Targets.of([0], [pair.target])
+    random = np.random.default_rng(seed)
     parts = []
     for start in range(0, particles, PARTICLES):
         count = min(PARTICLES, particles - start)
-        part = batch.estimate(pair.target, random.random((len(pair.target), count)))
-        parts.append(part + math.log(count / particles))
+        (part,) = runtime.estimate(memory, targets, random.random((1, len(pair.target), count)))
+        parts.append(float(part) + math.log(count / particles))
     return float(logsumexp(np.array(parts)))
 
 

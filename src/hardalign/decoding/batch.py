@@ -121,28 +121,16 @@ class Batch:
             rows, columns = len(target), len(self._sources[owner].source)
             yield Aligned(weights[:rows, :columns].astype(np.float64), path[:rows])
 
-    def sample_alignments(self, target: Sequence[int], noise: Floats) -> Floats:
-        """Returns alignments of a target with the first word, [target symbols and end, S]."""
-        lattice = self._runtime.follow(self._memory, Targets.of([0], [target]))
-        return np.asarray(lattice.samples(noise[None])[0])
-
-    def estimate(self, target: Sequence[int], noise: Floats) -> float:
-        """Returns log p(y | x) of a target of the first word, by particles where need be."""
-        return float(
-            self._runtime.estimate(self._memory, Targets.of([0], [target]), noise[None])[0]
-        )
-
     def _search(self, search: Search, places: Sequence[int], exact: bool) -> list[list[Hypothesis]]:
-        every = np.arange(len(self._words))
         if search.mass is not None:
             return self._covering(search.mass)
         if search.samples is not None:
             return self._samples(search.samples, search.seed, places)
+        every = np.arange(len(self._words))
         if search.width == 1:
             tolerance = EXACT_TOLERANCE if exact else TOLERANCE
-            strings = greedy(
-                self._runtime, self._memory, self._words, every, tolerance if self._cut else 0.0
-            )
+            tolerance = tolerance if self._cut else 0.0
+            strings = greedy(self._runtime, self._memory, self._words, every, tolerance)
             return [[string] for string in strings]
         lists = self._beams(every.tolist(), search.width, search.keep)
         return self._rescored(every.tolist(), lists) if exact else lists

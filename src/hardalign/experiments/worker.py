@@ -21,10 +21,10 @@ from hardalign.experiments.local import BUSY, DONE, FAILED
 from hardalign.lock import BusyError, locked
 from hardalign.runs import read_run, write_failure
 from hardalign.training.checkpoint import Progress
-from hardalign.training.job import Job, Silent
+from hardalign.training.job import Job, Reporter
 
 
-class Log(Silent):
+class Log(Reporter):
     """A ``Reporter`` that prints a line per epoch."""
 
     def note(self, text: str) -> None:

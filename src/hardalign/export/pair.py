@@ -74,7 +74,6 @@ def _about(description: Description, graphs: list[GraphProto]) -> str:
     """Returns the metadata."""
     weights = b"".join(graph.SerializeToString(deterministic=True) for graph in graphs)
     source, target = description.vocabulary.source, description.vocabulary.target
-    first_tag = RESERVED + len(source.letters)
     content = {
         "hardalign": __version__,
         "system": description.model.system,
@@ -83,8 +82,8 @@ def _about(description: Description, graphs: list[GraphProto]) -> str:
         "begin": BEGIN,
         "unknown": UNKNOWN,
         "end": END,
-        "letters": {symbol: RESERVED + k for k, symbol in enumerate(source.letters)},
-        "tags": {symbol: first_tag + k for k, symbol in enumerate(source.tags)},
+        "letters": source.letter_numbers,
+        "tags": source.tag_numbers,
         "target": [None] * RESERVED + list(target.letters),
         "length_limit": LENGTH_LIMIT,
         "sha256": sha256(weights),

@@ -1,1 +1,1 @@
-"""The neural networks: encoder, decoder, one file per head, and the table of systems."""
+"""The networks that learn: encoder, decoder, attention, heads, feeding and objectives."""

@@ -1,16 +1,23 @@
-"""Where to look: the alignment distribution and the split output map (paper, section 4.2)."""
+"""Where to look: the alignment distribution and the split output map (paper, section 4.2).
+
+Besides, pairs as the heads see them: source words that were read, and what is to be produced.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from hardalign.data.vocabulary import END
+from hardalign.networks.batch import Batch
+from hardalign.networks.encoder import Encoder
 from hardalign.ops.layer import Copying, OutputLayer
+from hardalign.sizes import PRIOR_REACH
 
 
 @dataclass(frozen=True)
@@ -89,6 +96,65 @@ class Attention(nn.Module):
     def output_bias(self) -> Tensor:
         """The bias of W, likewise."""
         return self.output.bias[END:]
+
+
+class PriorAttention(Attention):
+    """Attention with a position prior, as IBM Model 2 has one; at first, it prefers nothing.
+
+    A learned bias counts how far a source symbol is along, compared with the target's,
+
+        α_j(i) = softmax over j of h_i · T e_j + b[place_j − i],
+
+    places being counted from the first letter, so that tags before it do not shift the others.
+    """
+
+    def __init__(self, encoded: int, hidden: int, joint: int, symbols: int) -> None:
+        super().__init__(encoded, hidden, joint, symbols)
+        self.bias = nn.Parameter(torch.zeros(2 * PRIOR_REACH + 1))
+
+    def log_alpha(self, decoded: Tensor, memory: Memory) -> Tensor:
+        """Returns log α_j(i) [B, I, J] of decoder states [B, I, hidden]; −inf at padding."""
+        step = torch.arange(decoded.shape[1], device=decoded.device)
+        column = torch.arange(memory.present.shape[1], device=decoded.device)
+        place = column - 1 - memory.tag_counts.unsqueeze(1)  # [B, J]
+        distance = place.unsqueeze(1) - step.unsqueeze(1)  # [B, I, J]
+        bias = self.bias[distance.clamp(-PRIOR_REACH, PRIOR_REACH) + PRIOR_REACH]
+        return (super().log_alpha(decoded, memory) + bias).log_softmax(-1)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A batch of pairs whose source words were read."""
+
+    memory: Memory
+    target: Tensor
+    """[B, I] classes of the output softmax, from 0 for the end on; any value at padding steps."""
+    steps: Tensor
+    """[B, I] true at steps that count."""
+
+    @classmethod
+    def of(cls, batch: Batch, encoder: Encoder, attention: Attention) -> Self:
+        """Reads the source words of a batch."""
+        states = encoder(batch.source, batch.source_lengths)
+        present = within(batch.source_lengths, batch.source.shape[1])
+        memory = attention.remember(states, batch.source, present, batch.tag_counts)
+        steps = within(batch.target_lengths, batch.target.shape[1])
+        return cls(memory, (batch.target - END).clamp(min=0), steps)
+
+    def repeated(self, times: int) -> Self:
+        """The same with every step several times in a row: [B, I·times]."""
+        target, steps = (t.repeat_interleave(times, 1) for t in (self.target, self.steps))
+        return replace(self, target=target, steps=steps)
+
+    def step(self, i: int, times: int) -> Self:
+        """One step alone, several times: [B, times]."""
+        target, steps = (t[:, i, None].expand(-1, times) for t in (self.target, self.steps))
+        return replace(self, target=target, steps=steps)
+
+
+def within(lengths: Tensor, longest: int) -> Tensor:
+    """Returns a mask [B, longest], true within each row's length."""
+    return torch.arange(longest, device=lengths.device) < lengths.unsqueeze(1)
 
 
 def log_prob_of(logits: Tensor, target: Tensor, steps: Tensor) -> Tensor:

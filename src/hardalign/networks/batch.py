@@ -12,7 +12,7 @@ from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import PAD
 
 
-@dataclass  # not frozen: lightning-fabric could not convert its precision
+@dataclass(frozen=True)
 class Batch:
     """Padded tensors of some pairs. Nothing a model computes may depend on the padding."""
 

@@ -7,24 +7,27 @@ from collections.abc import Callable
 from hardalign.config import ModelConfig
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.networks.actions import Oracle
-from hardalign.networks.attention import Attention
+from hardalign.networks.attention import Attention, PriorAttention
 from hardalign.networks.chained import ChainAttention, ChainHead, MonotoneAttention
 from hardalign.networks.decoder import Decoder
 from hardalign.networks.encoder import Encoder
 from hardalign.networks.fed import FedLikelihood, FedObjective, FedTransducer
 from hardalign.networks.fed_heads import HardFeedHead, SoftFeedHead
 from hardalign.networks.feeding import Concatenated, FedDecoder, Feeding, Merged
-from hardalign.networks.hard import HardHead
-from hardalign.networks.monotonic import MonotonicTransducer
+from hardalign.networks.monotonic import MonotonicTransducer, PointerDecoder, TagFeatures
 from hardalign.networks.objectives import Particles, SampledPaths, SampledPositions
-from hardalign.networks.pointer import PointerDecoder, TagFeatures
-from hardalign.networks.prior import PriorAttention
-from hardalign.networks.soft import SoftHead
 from hardalign.networks.transducer import Transducer
-from hardalign.networks.unfed import Head, Likelihood, Objective, UnfedTransducer
+from hardalign.networks.unfed import (
+    HardHead,
+    Head,
+    Likelihood,
+    Objective,
+    SoftHead,
+    UnfedTransducer,
+)
 from hardalign.options import check_options, copied_symbols, tags_beside
 from hardalign.sizes import full_joint, merged_joint, pointer_decoder
-from hardalign.systems import System, find_system, imported
+from hardalign.systems import System, imported
 
 Sizes = tuple[int, int, int, int]
 """Widths of the encoder's states, the decoder's and S's, and how many target symbols there are."""
@@ -56,8 +59,7 @@ def build_model(config: ModelConfig, vocabulary: Vocabulary) -> Transducer:
     Raises:
         HardalignError: If there is no system of that name, or it cannot have an option.
     """
-    check_options(config)
-    system = find_system(config.system)
+    system = check_options(config)
     if system.builders is not None:
         network: Transducer = imported(system.builders.network)(config, vocabulary)
         return network
@@ -66,7 +68,12 @@ def build_model(config: ModelConfig, vocabulary: Vocabulary) -> Transducer:
 
 def compose(system: System, config: ModelConfig, vocabulary: Vocabulary) -> Transducer:
     """Returns a new network of the parts that a row names."""
-    return BUILDERS[system.feeding](system, config, vocabulary)
+    if system.feeding is None:
+        head, objective = HEADS[system.head, system.attention], OBJECTIVES[system.objective]
+        return unfed(config, vocabulary, head, objective(config))
+    if system.feeding == "pointed":
+        return _pointed(config, vocabulary)
+    return _fed(system, config, vocabulary)
 
 
 def unfed(
@@ -92,11 +99,6 @@ def unfed(
     return UnfedTransducer(encoder, decoder, own, objective, tags)
 
 
-def _unfed(system: System, config: ModelConfig, vocabulary: Vocabulary) -> Transducer:
-    head = HEADS[system.head, system.attention]
-    return unfed(config, vocabulary, head, OBJECTIVES[system.objective](config))
-
-
 def _fed(system: System, config: ModelConfig, vocabulary: Vocabulary) -> Transducer:
     symbols = len(vocabulary.target)
     encoder = _encoder(config, len(vocabulary.source))
@@ -117,7 +119,7 @@ def _feeding(system: System, config: ModelConfig, symbols: int) -> Feeding:
     return Concatenated(config.embedding, full_joint(config))
 
 
-def _pointed(system: System, config: ModelConfig, vocabulary: Vocabulary) -> Transducer:  # noqa: ARG001
+def _pointed(config: ModelConfig, vocabulary: Vocabulary) -> Transducer:
     actions, tags = len(vocabulary.target) + 1, len(vocabulary.source.tags)
     features = TagFeatures(tags, config.embedding, config.dropout) if tags else None
     decoder = PointerDecoder(
@@ -135,12 +137,3 @@ def _pointed(system: System, config: ModelConfig, vocabulary: Vocabulary) -> Tra
 
 def _encoder(config: ModelConfig, symbols: int) -> Encoder:
     return Encoder(symbols, config.embedding, config.encoder, config.encoder_layers, config.dropout)
-
-
-BUILDERS: dict[str | None, Callable[[System, ModelConfig, Vocabulary], Transducer]] = {
-    None: _unfed,
-    "merged": _fed,
-    "concatenated": _fed,
-    "pointed": _pointed,
-}
-"""What to compose, by how the decoder is told what attention saw."""

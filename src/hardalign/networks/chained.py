@@ -6,8 +6,8 @@ that is left prefer,
 
     p(a_i = j | a_{i-1} = k, y_<i, x) = softmax over j of h_i · T e_j + [G h_i + K e_k + b]_{j − k},
 
-with a row of G, K and b for each distance from −``REACH`` to ``REACH``; farther jumps count as the
-farthest. With G = K = b = 0 this is `hard` itself. The chain begins at the begin symbol.
+with a row of G, K and b for each distance up to ``CHAIN_REACH``, ahead or back; farther jumps count
+as the farthest. With G = K = b = 0 this is `hard` itself. The chain begins at the begin symbol.
 """
 
 from __future__ import annotations
@@ -16,16 +16,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from hardalign.networks.attention import Attention, Memory
-from hardalign.networks.hard import TRAINING
-from hardalign.networks.reading import Reading
-from hardalign.networks.unfed import Head
+from hardalign.networks.attention import Attention, Memory, Reading
+from hardalign.networks.unfed import TRAINING, Head
 from hardalign.ops.chain import Transitions, chain_log_likelihood
 from hardalign.ops.layer import EXACT
 from hardalign.ops.mixture import mixture_log_joint
-
-REACH = 5
-"""Jumps beyond this count as this."""
+from hardalign.sizes import CHAIN_REACH
 
 
 class ChainAttention(Attention):
@@ -35,7 +31,7 @@ class ChainAttention(Attention):
 
     def __init__(self, encoded: int, hidden: int, joint: int, symbols: int) -> None:
         super().__init__(encoded, hidden, joint, symbols)
-        self.jump = nn.Linear(hidden + encoded, 2 * REACH + 1)  # G and K
+        self.jump = nn.Linear(hidden + encoded, 2 * CHAIN_REACH + 1)  # G and K
 
     def transitions(self, decoded: Tensor, memory: Memory) -> Transitions:
         """Returns log p(a_i = j | a_{i-1} = k) at [:, i, k, j], [B, I', J, J] for a slice of steps.
@@ -46,7 +42,7 @@ class ChainAttention(Attention):
         """
         position = torch.arange(memory.present.shape[1], device=decoded.device)
         distance = position - position.unsqueeze(1)  # [J, J] of j from k
-        index = distance.clamp(-REACH, REACH) + REACH
+        index = distance.clamp(-CHAIN_REACH, CHAIN_REACH) + CHAIN_REACH
         possible = memory.present.unsqueeze(1)  # [B, 1, J]
         if self.monotone:
             # From padding, where nobody is, one may go anywhere: softmax needs somewhere to go.
@@ -77,8 +73,7 @@ class ChainHead(Head):
     attention: ChainAttention
 
     def __init__(self, attention: ChainAttention) -> None:
-        super().__init__()
-        self.attention = attention
+        super().__init__(attention)
 
     def log_likelihood(self, decoded: Tensor, reading: Reading) -> Tensor:
         """Returns log p(y_i | y_<i, x) [B, I]; 0 at padding steps."""

@@ -17,11 +17,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from hardalign.data.vocabulary import BEGIN
-from hardalign.networks.attention import Attention
+from hardalign.networks.attention import Attention, Reading
 from hardalign.networks.batch import Batch
 from hardalign.networks.encoder import Encoder
 from hardalign.networks.feeding import FedDecoder
-from hardalign.networks.reading import Reading
 from hardalign.networks.transducer import Transducer
 
 Rule = Callable[[int, Tensor, Tensor], Tensor]
@@ -64,8 +63,10 @@ AnyHead = TypeVar("AnyHead", bound=FedHead)
 class FedObjective(nn.Module, ABC, Generic[AnyHead]):
     """What training minimises."""
 
-    samples = 1
-    """k, how many particles a pair has."""
+    def __init__(self, samples: int = 1) -> None:
+        """Makes an objective; ``samples`` is k, how many particles a pair has."""
+        super().__init__()
+        self.samples = samples
 
     @abstractmethod
     def rule(self, head: AnyHead, reading: Reading) -> Rule:
@@ -92,11 +93,7 @@ class FedTransducer(Transducer, Generic[AnyHead]):
     """Encoder, input-fed decoder, a head and an objective."""
 
     def __init__(
-        self,
-        encoder: Encoder,
-        decoder: FedDecoder,
-        head: AnyHead,
-        objective: FedObjective[AnyHead],
+        self, encoder: Encoder, decoder: FedDecoder, head: AnyHead, objective: FedObjective[AnyHead]
     ) -> None:
         super().__init__()
         self.encoder = encoder

@@ -9,10 +9,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from hardalign.networks.attention import Attention, log_prob_of
+from hardalign.networks.attention import Attention, Reading, log_prob_of
 from hardalign.networks.fed import Rule, Trace
-from hardalign.networks.hard import HardHead
-from hardalign.networks.reading import Reading
+from hardalign.networks.unfed import HardHead
 
 Choice = Callable[[Tensor], Tensor]
 """Chooses one position [...] by log-probabilities [..., J] that need not add up to 1."""

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from hardalign.errors import HardalignError
+from hardalign.networks.attention import Reading
 from hardalign.networks.fed import FedObjective, Rule, Trace
 from hardalign.networks.fed_heads import HardFeedHead, emitted
-from hardalign.networks.reading import Reading
 from hardalign.networks.unfed import Head, Objective
 from hardalign.ops.emission import emission_log_prob
 from hardalign.ops.layer import Cells
@@ -86,8 +86,7 @@ class SampledPaths(FedObjective[HardFeedHead]):
     """
 
     def __init__(self, samples: int) -> None:
-        super().__init__()
-        self.samples = samples
+        super().__init__(samples)
         self.baseline = Baseline()
 
     def rule(self, head: HardFeedHead, reading: Reading) -> Rule:
@@ -112,10 +111,6 @@ class Particles(FedObjective[HardFeedHead]):
     The position that is fed back is drawn from its posterior α_j(i) p(y_i | j), given the symbol
     and what was drawn before. Gradients go through everything but the draws themselves.
     """
-
-    def __init__(self, samples: int) -> None:
-        super().__init__()
-        self.samples = samples
 
     def rule(self, head: HardFeedHead, reading: Reading) -> Rule:
         """Feeds back positions drawn from their posterior."""

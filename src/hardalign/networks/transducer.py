@@ -34,7 +34,3 @@ class Transducer(nn.Module, ABC):
     def loss(self, batch: Batch) -> Tensor:
         """Returns what training minimises for each pair [B]."""
         return -self.log_likelihood(batch)
-
-    def forward(self, batch: Batch) -> Tensor:
-        """Returns the loss, so that wrappers for several devices find it where they look."""
-        return self.loss(batch)

@@ -24,7 +24,9 @@ class Memory:
     """[B, J, hidden] T e_j."""
     output_keys: OutputKeys
     tags: WordTags | None = None
-    """Where they are beside the words."""
+    """Where they are beside the words, which then have none."""
+    jump_keys: Floats | None = None
+    """[B, J, jumps] of a chain; see ``chained``."""
 
     @property
     def present(self) -> Bools:

@@ -10,14 +10,12 @@ from hardalign.data.vocabulary import Vocabulary
 from hardalign.options import check_options, copied_symbols, tags_beside
 from hardalign.runtime.interface import Runtime
 from hardalign.runtime.numbers import Floats
-from hardalign.systems import CHAINS, System, find_system, imported
+from hardalign.shapes import UNFED, attention_name
+from hardalign.systems import CHAINS, System, imported
 
 if TYPE_CHECKING:
     from hardalign.runtime.attention import Attention
-    from hardalign.runtime.reader import Reader
-
-UNFED = "head.attention"
-"""The name of T, S and W in systems without input feeding."""
+    from hardalign.runtime.unfed import Reader
 
 
 def build_runtime(
@@ -34,8 +32,7 @@ def build_runtime(
     Raises:
         HardalignError: If there is no system of that name, or it cannot have an option.
     """
-    check_options(config)
-    system = find_system(config.system)
+    system = check_options(config)
     if system.builders is not None:
         runtime: Runtime[Any, Any] = imported(system.builders.runtime)(config, tensors)
         return runtime
@@ -84,7 +81,7 @@ def build_reader(
     from hardalign.runtime.decoder import Decoder
     from hardalign.runtime.encoder import Encoder
     from hardalign.runtime.output import Output
-    from hardalign.runtime.reader import Reader
+    from hardalign.runtime.unfed import Reader
 
     return Reader(
         Encoder(tensors, config.encoder_layers),
@@ -98,37 +95,18 @@ def _unfed(
     system: System, config: ModelConfig, tensors: Mapping[str, Floats], vocabulary: Vocabulary
 ) -> Runtime[Any, Any]:
     from hardalign.runtime.attention import Attention, PriorAttention
+    from hardalign.runtime.unfed import Hard, Soft
 
-    prior = system.attention == "prior"
-    attention = PriorAttention(tensors, UNFED) if prior else Attention(tensors, UNFED)
-    tags = tags_beside(config, vocabulary)
-    reader = build_reader(config, tensors, attention, copied_symbols(config, vocabulary), tags)
-    if tags:
-        from hardalign.runtime.beside import Beside
-
-        return Beside(_headed(system, config, tensors, reader, attention))
-    return _headed(system, config, tensors, reader, attention)
-
-
-def _headed(
-    system: System,
-    config: ModelConfig,
-    tensors: Mapping[str, Floats],
-    reader: Reader,
-    attention: Attention,
-) -> Runtime[Any, Any]:
-    if system.head == "soft":
-        from hardalign.runtime.soft import Soft
-
-        return Soft(reader)
+    options = copied_symbols(config, vocabulary), tags_beside(config, vocabulary)
     if system.attention in CHAINS:
-        from hardalign.runtime.chained import Chained, Jumps
+        from hardalign.runtime.chained import ChainAttention, Chained
 
         monotone = system.attention == "monotone chain"
-        return Chained(reader, attention, Jumps(tensors, UNFED, config.decoder, monotone))
-    from hardalign.runtime.hard import Hard
-
-    return Hard(reader)
+        chain = ChainAttention(tensors, UNFED, config.decoder, monotone)
+        return Chained(build_reader(config, tensors, chain, *options), chain)
+    kind = PriorAttention if system.attention == "prior" else Attention
+    reader = build_reader(config, tensors, kind(tensors, UNFED), *options)
+    return Soft(reader) if system.head == "soft" else Hard(reader)
 
 
 def _fed(system: System, config: ModelConfig, tensors: Mapping[str, Floats]) -> Runtime[Any, Any]:
@@ -137,7 +115,7 @@ def _fed(system: System, config: ModelConfig, tensors: Mapping[str, Floats]) -> 
     from hardalign.runtime.fed import FedDecoder, FedParts, HardFed, SoftFed
     from hardalign.runtime.output import Output
 
-    name = "head.attention" if system.head == "soft" else "head.mixture.attention"
+    name = attention_name(system)
     joint = len(tensors[f"{name}.combine.bias"])
     parts = FedParts(
         Encoder(tensors, config.encoder_layers),

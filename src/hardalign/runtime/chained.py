@@ -9,39 +9,41 @@ vector along, so that each step's distribution is the exact p(y_i | y_<i, x).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 
 from hardalign.runtime.attention import Attention, Memory
 from hardalign.runtime.chain import Chain
 from hardalign.runtime.encoder import SourceStates
-from hardalign.runtime.interface import Runtime, Step
+from hardalign.runtime.interface import Step
 from hardalign.runtime.lattice import Lattice
-from hardalign.runtime.numbers import Bools, Floats, Ints, log_softmax, logsumexp, unwarned
-from hardalign.runtime.output import Mixture
-from hardalign.runtime.reader import Reader, State
+from hardalign.runtime.numbers import Bools, Floats, Ints, log_softmax, logsumexp
+from hardalign.runtime.output import Output
+from hardalign.runtime.unfed import Reader, State, Unfed
 from hardalign.runtime.words import Targets, Words
 
 
-class Jumps:
-    """The part of the moves that says how far to go."""
+class ChainAttention(Attention):
+    """Attention that also scores jumps."""
 
     def __init__(
         self, tensors: Mapping[str, Floats], name: str, hidden: int, monotone: bool
     ) -> None:
-        weight, self._bias = tensors[f"{name}.jump.weight"], tensors[f"{name}.jump.bias"]
-        self._query, self._key = weight[:, :hidden].T, weight[:, hidden:]
-        self._reach = len(self._bias) // 2
+        super().__init__(tensors, name)
+        weight, self._jump_bias = tensors[f"{name}.jump.weight"], tensors[f"{name}.jump.bias"]
+        self._jump_query, self._jump_key = weight[:, :hidden].T, weight[:, hidden:]
+        self._reach = len(self._jump_bias) // 2
         self._monotone = monotone
 
-    def queries(self, decoded: Floats) -> Floats:
-        """Returns G h, [..., jumps]."""
-        return decoded @ self._query
+    def remember(self, words: Words, states: SourceStates, output: Output) -> Memory:
+        """Projects the encoder's states once for all steps, also to K e_k + b."""
+        memory = super().remember(words, states, output)
+        return replace(memory, jump_keys=states.project(self._jump_key, self._jump_bias).all)
 
-    def keys(self, states: SourceStates) -> Floats:
-        """Returns K e_k + b, [B, J, jumps]."""
-        return states.project(self._key, self._bias).all
+    def jump_queries(self, decoded: Floats) -> Floats:
+        """Returns G h, [..., jumps]."""
+        return decoded @ self._jump_query
 
     def log_transition(
         self, queries: Floats, keys: Floats, scores: Floats, present: Bools
@@ -66,89 +68,50 @@ class Jumps:
         return log_softmax(moves)
 
 
-@dataclass(frozen=True)
-class ChainMemory:
-    """Source words, and where one goes from their symbols."""
-
-    memory: Memory
-    jump_keys: Floats
-    """[B, J, jumps]"""
-
-
-@dataclass(frozen=True)
-class ChainState:
-    """Hypotheses, and where the last symbol may have come from, whichever symbol it is."""
-
-    state: State
-    jump_keys: Floats
-    """[B, J, jumps] of the words."""
-    mixture: Mixture | None
-    """None before the first step, when the chain is at the begin symbols."""
-
-
-class Chained(Runtime[ChainMemory, ChainState]):
+class Chained(Unfed):
     """Each symbol is produced from one source position; paths of positions are summed exactly."""
 
-    def __init__(self, reader: Reader, attention: Attention, jumps: Jumps) -> None:
-        self._reader = reader
-        self.symbols = reader.output.symbols
+    def __init__(self, reader: Reader, attention: ChainAttention) -> None:
+        super().__init__(reader)
         self._attention = attention
-        self._jumps = jumps
 
-    @unwarned
-    def read(self, words: Words) -> ChainMemory:
-        """Reads source words."""
-        memory = self._reader.read(words)
-        return ChainMemory(memory, self._jumps.keys(memory.states))
-
-    def start(self, memory: ChainMemory) -> ChainState:
-        """Returns the state before the first step."""
-        return ChainState(self._reader.start(memory.memory), memory.jump_keys, None)
-
-    @unwarned
-    def step(
-        self, state: ChainState, rows: Ints, symbols: Ints, tolerance: float = 0.0
-    ) -> Step[ChainState]:
+    def _step(self, state: State, rows: Ints, symbols: Ints, tolerance: float) -> Step[State]:
         """Returns log p(· | y_<i, x), all alignments of the prefix summed."""
-        before = self._before(state, rows, symbols)
-        reader, memory = self._reader, state.state.memory
-        prefixes = reader.decoder.step(state.state.prefixes, rows, symbols)
-        word = state.state.word[rows]
-        scores = self._attention.scores(memory, word, prefixes.states[prefixes.row][:, None])[:, 0]
-        queries = self._jumps.queries(prefixes.states)[prefixes.row]
-        present = memory.present[word]
-        moves = self._jumps.log_transition(queries, state.jump_keys[word], scores, present)
+        before = _before(state, rows, symbols)
+        state = self._reader.advance(state, rows, symbols)
+        memory, word, prefixes = state.memory, state.word, state.prefixes
+        scores = self._attention.scores(memory, word, state.decoded)[:, 0]
+        queries = self._attention.jump_queries(prefixes.states)[prefixes.row]
+        keys, present = _jump_keys(memory)[word], memory.present[word]
+        moves = self._attention.log_transition(queries, keys, scores, present)
         log_alpha = logsumexp(before[:, :, None] + moves, 1)
-        mixture = Mixture.of(
-            reader.output, reader.queries(prefixes), memory.output_keys, word, log_alpha, tolerance
-        )
-        after = State(memory, word, prefixes, state.state.steps + 1)
-        return Step(
-            mixture.log_probs, np.exp(log_alpha), ChainState(after, state.jump_keys, mixture)
-        )
+        mixture = self._reader.mixture(state, log_alpha, tolerance)
+        return Step(mixture.log_probs, np.exp(log_alpha), replace(state, mixture=mixture))
 
-    def _before(self, state: ChainState, rows: Ints, symbols: Ints) -> Floats:
-        """Returns log p(a_{i-1} = k | y_<i, x), [N, J]."""
-        if state.mixture is None:
-            keys = state.jump_keys
-            before = np.full((len(rows), keys.shape[1]), -np.inf, keys.dtype)
-            before[:, 0] = 0
-            return before
-        return log_softmax(state.mixture.positions(rows, symbols))
-
-    @unwarned
-    def follow(self, memory: ChainMemory, targets: Targets) -> Lattice:
+    def _follow(self, memory: Memory, targets: Targets) -> Lattice:
         """Returns the exact lattice: a chain."""
-        reader, source, word = self._reader, memory.memory, targets.word
-        states, row = reader.decoder.follow(targets, source.tags)
-        emission = reader.output.given(
-            reader.output.queries(states), row, source.output_keys, source.present, targets
-        )
-        scores = self._attention.scores(source, word, states[row])  # [P, I, J]
-        queries = self._jumps.queries(states)
-        keys, present = memory.jump_keys[word], source.present[word]
+        states, row = self._reader.decoder.follow(targets, memory.tags)
+        emission = self._reader.emission_of(states, row, memory, targets)
+        scores = self._attention.scores(memory, targets.word, states[row])  # [P, I, J]
+        queries = self._attention.jump_queries(states)
+        keys, present = _jump_keys(memory)[targets.word], memory.present[targets.word]
 
         def transitions(i: int) -> Floats:
-            return self._jumps.log_transition(queries[row[:, i]], keys, scores[:, i], present)
+            return self._attention.log_transition(queries[row[:, i]], keys, scores[:, i], present)
 
         return Chain(transitions, emission, targets.steps)
+
+
+def _before(state: State, rows: Ints, symbols: Ints) -> Floats:
+    """Returns log p(a_{i-1} = k | y_<i, x), [N, J]; the chain begins at the begin symbol."""
+    if state.mixture is not None:
+        return log_softmax(state.mixture.positions(rows, symbols))
+    keys = _jump_keys(state.memory)
+    before = np.full((len(rows), keys.shape[1]), -np.inf, keys.dtype)
+    before[:, 0] = 0
+    return before
+
+
+def _jump_keys(memory: Memory) -> Floats:
+    assert memory.jump_keys is not None  # the attention is a chain's
+    return memory.jump_keys

@@ -14,8 +14,8 @@ from hardalign.runtime.words import Words
 
 
 @dataclass(frozen=True)
-class SourceVectors:
-    """A vector for each source symbol: the sum of one from its left and one from its right.
+class BothWays:
+    """Two vectors for each source symbol: one from its left and one from its right.
 
     Words that begin alike share the first, words that end alike the second, so that both are kept
     in tables of what is distinct.
@@ -29,6 +29,10 @@ class SourceVectors:
     """[B, J] the row of ``ahead`` that each symbol has; any at padding."""
     back_row: Ints
     """[B, J] likewise."""
+
+
+class SourceVectors(BothWays):
+    """A vector for each source symbol, the sum of its two."""
 
     def at(self, word: Ints, position: Ints) -> Floats:
         """Returns the vectors [R, D] of single symbols."""
@@ -44,18 +48,8 @@ class SourceVectors:
         return vectors
 
 
-@dataclass(frozen=True)
-class SourceStates:
-    """The encoder's states: of each symbol, one from each direction, kept as above."""
-
-    ahead: Floats
-    """[M, H]"""
-    back: Floats
-    """[M', H]"""
-    ahead_row: Ints
-    """[B, J]"""
-    back_row: Ints
-    """[B, J]"""
+class SourceStates(BothWays):
+    """The encoder's states: of each symbol, one of width H from each direction."""
 
     def project(self, weight: Floats, bias: Floats | None = None) -> SourceVectors:
         """Returns e_j mapped by a weight [D, 2H], and a bias [D] if there is one."""
@@ -111,19 +105,3 @@ def _read_vectors(lstm: LSTM, inputs: Floats) -> Floats:
         h, c = lstm.step(projected[:, j], h, c)
         states[:, j] = h
     return states.reshape(-1, lstm.size)
-
-
-def letters_only(words: Words) -> Words:
-    """Returns the words without their tags: begin, letters, end, padding."""
-    lengths = words.lengths - words.tag_counts
-    position = np.arange(int(lengths.max(initial=0)))
-    columns = source_columns(position, words.tag_counts[:, None])
-    columns = np.minimum(columns, words.lengths[:, None] - 1)
-    symbols = np.take_along_axis(words.symbols, columns, 1)
-    symbols = np.where(position < lengths[:, None], symbols, 0)
-    return Words(symbols, lengths, np.zeros_like(lengths))
-
-
-def source_columns(position: Ints, tag_counts: Ints) -> Ints:
-    """Returns the columns of a batch that positions among begin, letters and end have there."""
-    return np.asarray(position + np.where(position > 0, tag_counts, 0))

@@ -12,7 +12,7 @@ member's share in a symbol is p(m_i = m | x, y) ∝ p_m(y_i | y_<i, x), and the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -21,7 +21,7 @@ import numpy as np
 
 from hardalign.errors import HardalignError
 from hardalign.runtime.interface import Runtime, Step
-from hardalign.runtime.lattice import Lattice, draw
+from hardalign.runtime.lattice import Lattice, Rescored, draw
 from hardalign.runtime.numbers import Floats, Ints, log_softmax, logsumexp, unwarned
 from hardalign.runtime.tempered import scores_of_steps
 from hardalign.runtime.words import Targets, Words
@@ -72,10 +72,11 @@ class Ensemble(Runtime[Each, Each]):
         lattices = [
             member.follow(own, targets) for member, own in zip(self._members, memory, strict=True)
         ]
+        joined = Joined(lattices)
         if self.silent < 0:
-            return Joined(lattices)
+            return joined
         # Of a pointer the actions are averaged, several of which may belong to a symbol.
-        return Joined(lattices, lambda: scores_of_steps(self, memory, targets))
+        return Rescored(lambda: joined, lambda: scores_of_steps(self, memory, targets))
 
 
 @dataclass(frozen=True)
@@ -83,8 +84,6 @@ class Joined(Lattice):
     """The alignments of all members."""
 
     members: Sequence[Lattice]
-    make_scores: Callable[[], Floats] | None = None
-    """Where the members' own scores of symbols are not enough to tell those of all together."""
 
     @cached_property
     def _scores(self) -> Floats:
@@ -98,7 +97,7 @@ class Joined(Lattice):
 
     def log_probs(self) -> Floats:
         """Returns log p(y_i | y_<i, x) [P, I]."""
-        return self.make_scores() if self.make_scores else _mean(self._scores)
+        return _mean(self._scores)
 
     def weights(self) -> Floats:
         """Returns the members' weights, mixed by their shares in each symbol [P, I, J]."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from hardalign.runtime.attention import Attention, Memory
 from hardalign.runtime.encoder import Encoder
 from hardalign.runtime.interface import Runtime, Step
 from hardalign.runtime.lattice import Independent, Lattice, Weighted, draw
-from hardalign.runtime.lstm import LSTM
+from hardalign.runtime.lstm import LSTM, Hidden, begin_layers, step_layers
 from hardalign.runtime.numbers import (
     Floats,
     Ints,
@@ -24,8 +25,7 @@ from hardalign.runtime.numbers import (
 from hardalign.runtime.output import Mixture, Output
 from hardalign.runtime.words import Targets, Words
 
-Hidden = tuple[tuple[Floats, Floats], ...]
-"""For each layer of a decoder h and c, [N, H] each."""
+State = TypeVar("State")
 
 
 class FedDecoder:
@@ -47,20 +47,15 @@ class FedDecoder:
 
     def begin(self, rows: int) -> tuple[Hidden, Floats]:
         """Returns the zero state, and c̄_0 [rows, d_s], zero as well."""
-        hidden = tuple((lstm.zeros(rows), lstm.zeros(rows)) for lstm in self._layers)
-        return hidden, np.zeros((rows, self._joint), self._table.dtype)
+        fed = np.zeros((rows, self._joint), self._table.dtype)
+        return begin_layers(self._layers, rows), fed
 
     def step(self, hidden: Hidden, rows: Ints, symbols: Ints, fed: Floats) -> Hidden:
         """Continues hypotheses ``rows`` [N] by symbols [N] and attentional vectors [N, d_s]."""
         merged = fed if self._merge is None else fed @ self._merge
         projected = self._layers[0].project(merged, self._columns, bias=False)
         projected += self._table[symbols]
-        after: list[tuple[Floats, Floats]] = []
-        for lstm, (h, c) in zip(self._layers, hidden, strict=True):
-            if after:
-                projected = lstm.project(after[-1][0])
-            after.append(lstm.step(projected, h[rows], c[rows]))
-        return tuple(after)
+        return step_layers(self._layers, projected, hidden, rows)
 
 
 @dataclass(frozen=True)
@@ -72,16 +67,25 @@ class FedParts:
     attention: Attention
     output: Output
 
-    @unwarned
-    def read(self, words: Words) -> Memory:
-        """Reads source words."""
-        return self.attention.remember(words, self.encoder(words), self.output)
-
     def look(self, memory: Memory, word: Ints, hidden: Hidden) -> tuple[Floats, Floats]:
         """Returns log α [N, J] and the decoder half of S(h ⊕ e) [N, d_s]."""
         decoded = hidden[-1][0]
         log_alpha = self.attention.log_alpha(memory, word, decoded[:, None], 0)[:, 0]
         return log_alpha, self.output.queries(decoded)
+
+
+class Fed(Runtime[Memory, State]):
+    """A system whose decoder reads what attention saw."""
+
+    def __init__(self, parts: FedParts) -> None:
+        self._parts = parts
+        self.symbols = parts.output.symbols
+
+    @unwarned
+    def read(self, words: Words) -> Memory:
+        """Reads source words."""
+        parts = self._parts
+        return parts.attention.remember(words, parts.encoder(words), parts.output)
 
 
 @dataclass(frozen=True)
@@ -96,16 +100,8 @@ class SoftFedState:
     """[N, d_s] c̄ of the last step."""
 
 
-class SoftFed(Runtime[Memory, SoftFedState]):
+class SoftFed(Fed[SoftFedState]):
     """Soft attention: c̄_i is what the symbol is produced from, and what is fed back."""
-
-    def __init__(self, parts: FedParts) -> None:
-        self._parts = parts
-        self.symbols = parts.output.symbols
-
-    def read(self, words: Words) -> Memory:
-        """Reads source words."""
-        return self._parts.read(words)
 
     def start(self, memory: Memory) -> SoftFedState:
         """Returns the state before the first step."""
@@ -158,7 +154,7 @@ class HardFedState:
     """Of the last step; None before the first."""
 
 
-class HardFed(Runtime[Memory, HardFedState]):
+class HardFed(Fed[HardFedState]):
     """Hard attention: one position is fed back, yet what is produced is an exact mixture.
 
     The model's own p(y | x) sums over |x|^|y| alignments, each with a decoder of its own. To score
@@ -175,13 +171,8 @@ class HardFed(Runtime[Memory, HardFedState]):
             knows_symbol: Whether the best position is that of the posterior, given the symbol that
                 was chosen, or that of α.
         """
-        self._parts = parts
-        self.symbols = parts.output.symbols
+        super().__init__(parts)
         self._knows_symbol = knows_symbol
-
-    def read(self, words: Words) -> Memory:
-        """Reads source words."""
-        return self._parts.read(words)
 
     def start(self, memory: Memory) -> HardFedState:
         """Returns the state before the first step."""
@@ -198,11 +189,8 @@ class HardFed(Runtime[Memory, HardFedState]):
         parts, memory, word = self._parts, state.memory, state.word[rows]
         fed = state.queries[rows]
         if state.mixture is not None:
-            weights = (
-                state.mixture.positions(rows, symbols)
-                if self._knows_symbol
-                else state.log_alpha[rows]
-            )
+            log_alpha = state.log_alpha[rows]
+            weights = state.mixture.positions(rows, symbols) if self._knows_symbol else log_alpha
             fed = self._attended(memory, word, fed, weights.argmax(1))
         hidden = parts.decoder.step(state.hidden, rows, symbols, fed)
         log_alpha, queries = parts.look(memory, word, hidden)
@@ -241,10 +229,7 @@ class HardFed(Runtime[Memory, HardFedState]):
 
     @unwarned
     def _walk(
-        self,
-        memory: Memory,
-        targets: Targets,
-        choose: Callable[[Floats, Floats, int], Ints],
+        self, memory: Memory, targets: Targets, choose: Callable[[Floats, Floats, int], Ints]
     ) -> Floats:
         """Follows targets, feeding back the positions that are chosen at each step.
 
@@ -264,9 +249,8 @@ class HardFed(Runtime[Memory, HardFedState]):
         for i, symbols in enumerate(targets.previous.T):
             hidden = parts.decoder.step(hidden, every, symbols, fed)
             log_alpha, queries = parts.look(memory, word, hidden)
-            log_joint = parts.output.given(
-                queries, every[:, None], memory.output_keys, memory.present, targets.at(i)
-            )[:, 0]
+            keys, symbol = memory.output_keys, targets.at(i)
+            log_joint = parts.output.emission_of(queries, every[:, None], keys, symbol)[:, 0]
             log_joint += log_alpha
             joints.append(log_joint)
             fed = self._attended(memory, word, queries, choose(log_alpha, log_joint, i))

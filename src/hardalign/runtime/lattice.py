@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from hardalign.errors import HardalignError
 from hardalign.runtime.numbers import Bools, Floats, Ints, log_softmax, logsumexp, unwarned
+from hardalign.runtime.words import Words, source_columns
 
 
 class Lattice(ABC):
@@ -100,9 +103,79 @@ class Path(Lattice):
         return weights
 
 
+@dataclass(frozen=True)
+class Rescored(Lattice):
+    """The alignments of a lattice with other scores; each is made when it is needed."""
+
+    make_alignments: Callable[[], Lattice]
+    make_scores: Callable[[], Floats]
+
+    @cached_property
+    def _alignments(self) -> Lattice:
+        return self.make_alignments()
+
+    def log_probs(self) -> Floats:
+        """Returns the other scores [P, I]."""
+        return self.make_scores()
+
+    def weights(self) -> Floats:
+        """Returns the lattice's weights [P, I, J]."""
+        return self._alignments.weights()
+
+    def best_path(self) -> Ints:
+        """Returns the lattice's path [P, I]."""
+        return self._alignments.best_path()
+
+    def samples(self, noise: Floats) -> Ints:
+        """Draws from the lattice [P, I, S]."""
+        return self._alignments.samples(noise)
+
+
+@dataclass(frozen=True)
+class BesideLattice(Lattice):
+    """Alignments of models whose attention sees no tags, in the columns that all others have.
+
+    The columns of a word are begin, tags, letters and end. Where tags are beside words, the model
+    looks at begin, letters and end, and nothing comes from a tag.
+    """
+
+    lattice: Lattice
+    words: Words
+    word: Ints
+    """[P]"""
+
+    def log_probs(self) -> Floats:
+        """Returns log p(y_i | y_<i, x) [P, I]."""
+        return self.lattice.log_probs()
+
+    def weights(self) -> Floats:
+        """Returns where each symbol comes from [P, I, J], never from a tag."""
+        return in_columns(self.lattice.weights(), self.words, self.word)
+
+    def best_path(self) -> Ints:
+        """Returns the column of each symbol [P, I] in the most probable alignment."""
+        tags = self.words.tag_counts[self.word, None]
+        return source_columns(self.lattice.best_path(), tags)
+
+    def samples(self, noise: Floats) -> Ints:
+        """Draws whole alignments [P, I, S]."""
+        tags = self.words.tag_counts[self.word, None, None]
+        return source_columns(self.lattice.samples(noise), tags)
+
+
 @unwarned
 def draw(weights: Floats, noise: Floats) -> Ints:
     """Draws positions in proportion to weights [..., J], by noise of the leading shape."""
     below = weights.cumsum(-1)
     # More than a share below 1 of all: what has no weight adds nothing and is never the first.
     return np.asarray((below > noise[..., None] * below[..., -1:]).argmax(-1))
+
+
+def in_columns(weights: Floats, words: Words, word: Ints) -> Floats:
+    """Spreads weights [N, I, J'] of begin, letters and end of rows that have a word: [N, I, J]."""
+    length = words.symbols.shape[1]
+    columns = source_columns(np.arange(weights.shape[2]), words.tag_counts[word, None])  # [N, J']
+    spread = np.zeros((*weights.shape[:2], length), weights.dtype)
+    row, place = np.nonzero(columns < length)
+    spread[row, :, columns[row, place]] = weights[row, :, place]
+    return spread

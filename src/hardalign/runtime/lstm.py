@@ -7,11 +7,14 @@ which are nearly all of the work, shrink by a third or a half.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from hardalign.runtime.numbers import Floats, Ints
+
+Hidden = tuple[tuple[Floats, Floats], ...]
+"""For each layer of a decoder h and c, [N, H] each."""
 
 GATE_SCALES = (-1.0, -1.0, -2.0, -1.0)
 """Of the gates i, f, g, o: σ(x) = 1 / (1 + exp(−x)) and tanh x = 2 σ(2x) − 1. Weights that are
@@ -25,7 +28,7 @@ class LSTM:
         recurrent = tensors[f"{name}.weight_hh{suffix}"]
         self.size: int = recurrent.shape[1]
         scales = np.repeat(np.array(GATE_SCALES, recurrent.dtype), self.size)
-        self._input: Floats = tensors[f"{name}.weight_ih{suffix}"] * scales[:, None]
+        self.input: Floats = tensors[f"{name}.weight_ih{suffix}"] * scales[:, None]
         # [H, 4H] row by row, as the product of a single vector reads it fastest.
         self.recurrent = np.multiply(recurrent.T, scales, order="C")
         self._bias = tensors[f"{name}.bias_ih{suffix}"] + tensors[f"{name}.bias_hh{suffix}"]
@@ -40,14 +43,10 @@ class LSTM:
             bias: Add the biases, which one of the parts must.
         """
         rows = inputs.reshape(-1, inputs.shape[-1])  # one large product, not many small ones
-        projected = (rows @ self._input[:, columns].T).reshape(*inputs.shape[:-1], -1)
+        projected = (rows @ self.input[:, columns].T).reshape(*inputs.shape[:-1], -1)
         if bias:
             projected += self._bias
         return projected
-
-    def source_weight(self, columns: slice) -> Floats:
-        """Returns the part of the scaled input map [4H, columns] that reads encoder states."""
-        return self._input[:, columns]
 
     def zeros(self, rows: int) -> Floats:
         """Returns the state before anything was read: [rows, H]."""
@@ -75,6 +74,21 @@ def cell(gates: Floats, c: Floats) -> tuple[Floats, Floats]:
     h = np.tanh(c)
     h *= o
     return h, c
+
+
+def begin_layers(layers: Sequence[LSTM], rows: int) -> Hidden:
+    """Returns the states of all layers before anything was read."""
+    return tuple((lstm.zeros(rows), lstm.zeros(rows)) for lstm in layers)
+
+
+def step_layers(layers: Sequence[LSTM], projected: Floats, hidden: Hidden, rows: Ints) -> Hidden:
+    """Returns the states of ``rows`` [N] after one more input, projected for the first layer."""
+    after: list[tuple[Floats, Floats]] = []
+    for lstm, (h, c) in zip(layers, hidden, strict=True):
+        if after:
+            projected = lstm.project(after[-1][0])
+        after.append(lstm.step(projected, h[rows], c[rows]))
+    return tuple(after)
 
 
 def distinct(parents: Ints, symbols: Ints, alphabet: int) -> tuple[Ints, Ints, Ints]:

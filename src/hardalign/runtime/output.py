@@ -33,6 +33,8 @@ class OutputKeys:
     copied: Ints | None
     """[B, J] the class of the target symbol that each position may copy, negative where there is
     none; None in models that do not copy."""
+    present: Bools
+    """[B, J] true at source symbols, false at padding."""
 
 
 class Output:
@@ -62,10 +64,8 @@ class Output:
         self.symbols = len(self._output_bias)
         self._copied = np.array(copied, np.intp) - END if len(copied) else None
         if self._copied is not None:
-            self._gate, self._gate_bias = (
-                tensors[f"{name}.gate.weight"][0],
-                tensors[f"{name}.gate.bias"],
-            )
+            self._gate = tensors[f"{name}.gate.weight"][0]
+            self._gate_bias = tensors[f"{name}.gate.bias"]
 
     def queries(self, decoded: Floats) -> Floats:
         """Returns the decoder half of S(h ⊕ e) with its bias: [..., d_s]."""
@@ -76,7 +76,7 @@ class Output:
     def keys(self, words: Words, states: SourceStates) -> OutputKeys:
         """Returns what each source symbol brings."""
         copied = None if self._copied is None else self._copied[words.symbols]
-        return OutputKeys(states.project(self._key), copied)
+        return OutputKeys(states.project(self._key), copied, words.present)
 
     def log_probs(self, joint: Floats) -> Floats:
         """Returns log softmax(W f) [..., V] of vectors f = tanh(S (h ⊕ e)) [..., d_s]."""
@@ -106,22 +106,19 @@ class Output:
         gate = np.where(own >= 0, joint @ self._gate + self._gate_bias, -np.inf)
         return -np.logaddexp(0, -gate), -np.logaddexp(0, gate)
 
-    def given(
-        self, queries: Floats, row: Ints, keys: OutputKeys, present: Bools, targets: Targets
-    ) -> Floats:
+    def emission_of(self, queries: Floats, row: Ints, keys: OutputKeys, targets: Targets) -> Floats:
         """Returns log p(y_i | j, y_<i, x) of given targets for every position, [P, I, J].
 
         Args:
             queries: [M, d_s]
             row: [P, I] the query of each step.
             keys: Of the words.
-            present: [B, J] true at source symbols.
             targets: P of them.
 
         Returns:
             −inf at padding positions, 0 at padding steps.
         """
-        cells = targets.steps[:, :, None] & present[targets.word][:, None]
+        cells = targets.steps[:, :, None] & keys.present[targets.word][:, None]
         emission = np.zeros(cells.shape, queries.dtype)
         emission[targets.steps] = -np.inf
         pair, step, position = np.nonzero(cells)

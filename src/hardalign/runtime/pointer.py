@@ -7,17 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hardalign import aligner
-from hardalign.actions import aligner_pair, oracle_actions
+from hardalign.actions import align_actions
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import BEGIN, END, PAD
-from hardalign.runtime.encoder import Encoder, letters_only, source_columns
-from hardalign.runtime.fed import Hidden
+from hardalign.runtime.encoder import Encoder
 from hardalign.runtime.interface import Runtime, Step
 from hardalign.runtime.lattice import Lattice, Path
-from hardalign.runtime.lstm import LSTM
+from hardalign.runtime.lstm import LSTM, Hidden, begin_layers, step_layers
 from hardalign.runtime.numbers import Floats, Ints, log_softmax, unwarned
-from hardalign.runtime.words import Targets, Words, pad
+from hardalign.runtime.words import Targets, Words, pad, source_columns
+from hardalign.shapes import ALIGNER_TABLE
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ class Pointer(Runtime[PointerMemory, PointerState]):
         self._table = self._layers[0].project(embedding, slice(0, self._split))  # [actions, 4H]
         self._weight = tensors["decoder.output.weight"][END:].T
         self._bias = tensors["decoder.output.bias"][END:]
-        self._alignments = tensors["oracle.table"]
+        self._alignments = tensors[ALIGNER_TABLE]
         self._tags = _tag_vectors(tensors)
         self._tag_bias = tensors.get("tags.merge.bias")
         self._first_tag = len(tensors["encoder.embedding.weight"]) - len(self._tags)
@@ -65,13 +64,14 @@ class Pointer(Runtime[PointerMemory, PointerState]):
     @unwarned
     def read(self, words: Words) -> PointerMemory:
         """Reads source words."""
-        letters = letters_only(words)
+        letters = words.letters_only()
         states = self._encoder(letters)
         first = self._layers[0]
         end = self._split + states.ahead.shape[1] + states.back.shape[1]
-        attended = states.project(first.source_weight(slice(self._split, end))).all
+        attended = states.project(first.input[:, self._split : end]).all
         if self._tag_bias is not None:
-            features = self._has_tag(words) @ self._tags + self._tag_bias
+            present = words.count_tags(self._first_tag, len(self._tags)) > 0  # [B, tags]
+            features = present.astype(self._tags.dtype) @ self._tags + self._tag_bias
             attended += first.project(features, slice(end, None), bias=False)[:, None]
         return PointerMemory(words, attended, letters.lengths - 1)
 
@@ -89,18 +89,14 @@ class Pointer(Runtime[PointerMemory, PointerState]):
         pointer = state.pointer[rows] + (symbols == self.silent)
         projected = memory.attended[word, pointer]
         projected += self._table[symbols]
-        hidden: list[tuple[Floats, Floats]] = []
-        for lstm, (h, c) in zip(self._layers, state.hidden, strict=True):
-            if hidden:
-                projected = lstm.project(hidden[-1][0])
-            hidden.append(lstm.step(projected, h[rows], c[rows]))
+        hidden = step_layers(self._layers, projected, state.hidden, rows)
         logits = hidden[-1][0] @ self._weight
         logits += self._bias
         logits[pointer == memory.last[word], -1] = -np.inf  # there is nowhere left to step
         alpha = np.zeros((len(rows), memory.words.symbols.shape[1]), logits.dtype)
         columns = source_columns(pointer, memory.words.tag_counts[word])
         alpha[np.arange(len(rows)), columns] = 1
-        after = PointerState(memory, word, pointer, tuple(hidden))
+        after = PointerState(memory, word, pointer, hidden)
         return Step(log_softmax(logits), alpha, after)
 
     def follow(self, memory: PointerMemory, targets: Targets) -> Lattice:
@@ -123,7 +119,7 @@ class Pointer(Runtime[PointerMemory, PointerState]):
         return Path(scores, path, memory.words.symbols.shape[1])
 
     def _start(self, memory: PointerMemory, word: Ints) -> PointerState:
-        hidden = tuple((lstm.zeros(len(word)), lstm.zeros(len(word))) for lstm in self._layers)
+        hidden = begin_layers(self._layers, len(word))
         return PointerState(memory, word, np.zeros(len(word), np.intp), hidden)
 
     def actions(self, memory: PointerMemory, targets: Targets) -> Ints:
@@ -139,21 +135,7 @@ class Pointer(Runtime[PointerMemory, PointerState]):
                 targets.word, targets.symbols, targets.lengths, strict=True
             )
         ]
-        paths = aligner.align(self._alignments, [aligner_pair(pair) for pair in pairs])
-        actions = [
-            oracle_actions(path, pair.target, self.silent)
-            for path, pair in zip(paths, pairs, strict=True)
-        ]
-        return pad(actions)[0]
-
-    def _has_tag(self, words: Words) -> Floats:
-        """Returns [B, tags] 1 where a word has a tag; unknown tags have no slot."""
-        column = np.arange(words.symbols.shape[1])
-        slot = words.symbols - self._first_tag
-        row, place = np.nonzero((column <= words.tag_counts[:, None]) & (slot >= 0))
-        present = np.zeros((len(words), len(self._tags)), self._bias.dtype)
-        present[row, slot[row, place]] = 1
-        return present
+        return pad(align_actions(self._alignments, pairs, self.silent))[0]
 
 
 def _tag_vectors(tensors: Mapping[str, Floats]) -> Floats:

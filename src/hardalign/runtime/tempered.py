@@ -11,16 +11,15 @@ which no alignment occurs: p(a | x, y) stays what it was.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
 from hardalign.data.vocabulary import BEGIN, END, PAD
 from hardalign.errors import HardalignError
 from hardalign.runtime.interface import Memory, Runtime, State, Step
-from hardalign.runtime.lattice import Lattice
+from hardalign.runtime.lattice import Lattice, Rescored
 from hardalign.runtime.numbers import Floats, Ints, log_softmax, unwarned
 from hardalign.runtime.words import Targets, Words
 
@@ -94,36 +93,8 @@ class Tempered(Runtime[Memory, State]):
         return self._runtime.actions(memory, targets)
 
     def follow(self, memory: Memory, targets: Targets) -> Lattice:
-        """Returns the model's alignments with scores at the temperature."""
-        return TemperedLattice(
+        """Returns the model's alignments, the same at any temperature, with scores at this one."""
+        return Rescored(
             lambda: self._runtime.follow(memory, targets),
             lambda: scores_of_steps(self, memory, targets),
         )
-
-
-@dataclass(frozen=True)
-class TemperedLattice(Lattice):
-    """The alignments of one lattice and the scores of another; each is made when it is needed."""
-
-    make_alignments: Callable[[], Lattice]
-    make_scores: Callable[[], Floats]
-
-    @cached_property
-    def _alignments(self) -> Lattice:
-        return self.make_alignments()
-
-    def log_probs(self) -> Floats:
-        """Returns log p_T(y_i | y_<i, x) [P, I]."""
-        return self.make_scores()
-
-    def weights(self) -> Floats:
-        """Returns the weights that the model has at any temperature [P, I, J]."""
-        return self._alignments.weights()
-
-    def best_path(self) -> Ints:
-        """Returns the path that the model has at any temperature [P, I]."""
-        return self._alignments.best_path()
-
-    def samples(self, noise: Floats) -> Ints:
-        """Draws from p(a | x, y), which no temperature changes."""
-        return self._alignments.samples(noise)

@@ -38,6 +38,35 @@ class Words:
     def __len__(self) -> int:
         return len(self.lengths)
 
+    def letters_only(self) -> Words:
+        """Returns the words without their tags: begin, letters, end, padding."""
+        lengths = self.lengths - self.tag_counts
+        position = np.arange(int(lengths.max(initial=0)))
+        columns = source_columns(position, self.tag_counts[:, None])
+        columns = np.minimum(columns, self.lengths[:, None] - 1)
+        symbols = np.take_along_axis(self.symbols, columns, 1)
+        symbols = np.where(position < lengths[:, None], symbols, PAD)
+        return Words(symbols, lengths, np.zeros_like(lengths))
+
+    def count_tags(self, first: int, tags: int) -> Ints:
+        """Returns how often a word has each tag, [B, tags]; unknown ones count nothing.
+
+        Args:
+            first: The number of the first tag.
+            tags: How many tags there are.
+        """
+        column = np.arange(self.symbols.shape[1])
+        number = self.symbols - first
+        word, place = np.nonzero((column <= self.tag_counts[:, None]) & (number >= 0))
+        counts = np.zeros((len(self), tags), np.intp)
+        np.add.at(counts, (word, number[word, place]), 1)
+        return counts
+
+
+def source_columns(position: Ints, tag_counts: Ints) -> Ints:
+    """Returns the columns of a batch that positions among begin, letters and end have there."""
+    return np.asarray(position + np.where(position > 0, tag_counts, 0))
+
 
 @dataclass(frozen=True)
 class Targets:

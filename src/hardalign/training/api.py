@@ -18,11 +18,10 @@ from hardalign.options import check_options, copied_symbols
 from hardalign.predictor import Predictor, load
 from hardalign.systems import DEFAULT_SYSTEM, find_system
 from hardalign.training.data import Data, read_data
-from hardalign.training.job import Reporter, Silent
+from hardalign.training.job import Reporter
 from hardalign.training.machine import Machine
 from hardalign.training.members import train_members
-from hardalign.training.refit import train_again
-from hardalign.training.run import Run, train_folder
+from hardalign.training.run import Run, train_again, train_folder
 from hardalign.training.warmstart import Start
 
 FEW_PAIRS = 1000
@@ -118,7 +117,7 @@ def train(
     Raises:
         HardalignError: If the data, a name or the folder is not as it must be.
     """
-    reporter = reporter or Silent()
+    reporter = reporter or Reporter()
     # What is misspelled should not wait for the data to be read.
     if system is not None:
         find_system(system)

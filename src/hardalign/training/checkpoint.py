@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor, optim
 
 from hardalign.errors import HardalignError
-from hardalign.files import write_bytes
+from hardalign.files import is_of_type, write_bytes
 from hardalign.folder import CHECKPOINT, METRICS
 from hardalign.networks.transducer import Transducer
 from hardalign.tensors import Tensors, read_tensors, write_tensors
@@ -99,14 +99,12 @@ def read_checkpoint(folder: Path) -> Checkpoint | None:
     if not path.exists():
         return None
     tensors, notes = read_tensors(path)
-    if not notes.keys() <= {one.name for one in fields(Progress)}:
-        raise _foreign(path)
+    types = {one.name: str(one.type) for one in fields(Progress)}
     values = {name: value for name, value in notes.items() if value is not None}
-    whole = {"epoch", "best_epoch"}
-    for name, value in values.items():
-        allowed = (list,) if name == "history" else (int,) if name in whole else (int, float)
-        if type(value) not in allowed:
-            raise _foreign(path)
+    if not notes.keys() <= types.keys():
+        raise _foreign(path)
+    if not all(is_of_type(value, types[name]) for name, value in values.items()):
+        raise _foreign(path)
     if "learning_rate" not in values or len(values.get("history", [])) != values.get("epoch", 0):
         raise _foreign(path)
     return Checkpoint(path, Progress(**values), tensors)

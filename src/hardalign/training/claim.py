@@ -61,10 +61,7 @@ def claim_folder(
             for name in FILES:
                 (folder / name).unlink(missing_ok=True)
         elif taken:
-            raise HardalignError(
-                f"{folder}: is not empty; go on with resume, replace it with overwrite, "
-                "or choose another folder"
-            )
+            raise not_empty(folder)
     training = replace(description.training, threads=threads or default_threads())
     description = replace(description, training=training)
     for name, content in description_files(description).items():
@@ -72,6 +69,14 @@ def claim_folder(
         if not path.exists() or read_bytes(path, 1 << 24) != content:
             write_bytes(path, content)
     return description
+
+
+def not_empty(folder: Path) -> HardalignError:
+    """Returns the error that a folder is taken by another run."""
+    return HardalignError(
+        f"{folder}: is not empty; go on with resume, replace it with overwrite, "
+        "or choose another folder"
+    )
 
 
 def default_threads() -> int:

@@ -38,18 +38,16 @@ class TrainingData:
         Raises:
             InputError: If most source symbols of the development set never occur in training.
         """
-        unknown = {
-            item.line: vocabulary.source.unknown(item.source, item.tags) for item in self.dev
-        }
+        unknown = [vocabulary.source.unknown(item.source, item.tags) for item in self.dev]
         total = sum(len(item.source) + len(item.tags) for item in self.dev)
-        if 2 * sum(map(len, unknown.values())) <= total:
+        if 2 * sum(map(len, unknown)) <= total:
             return
-        line, symbols = next((line, symbols) for line, symbols in unknown.items() if symbols)
+        first, symbols = next(pair for pair in zip(self.dev, unknown, strict=True) if pair[1])
         raise InputError(
             f"most source symbols never occur in the training data, first {shorten(symbols[0])}; "
             "is this file in the same format?",
             file=self.origin.dev_name,
-            line=line,
+            line=first.line or None,
         )
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from hardalign.data.encoding import Encoded, encode_pairs, encode_sources
+from hardalign.data.encoding import Encoded, encode_pair, encode_source
 from hardalign.data.example import Example, Symbols, evaluation_items, training_pairs
 from hardalign.data.vocabulary import UNKNOWN, Vocabulary
 from hardalign.folder import Description
@@ -31,10 +31,10 @@ class Development:
     @classmethod
     def of(cls, examples: Sequence[Example], vocabulary: Vocabulary) -> Development:
         """Number the examples of a development set."""
-        pairs = encode_pairs(training_pairs(examples), vocabulary)
+        pairs = [encode_pair(pair, vocabulary) for pair in training_pairs(examples)]
         spellable = [pair for pair in pairs if UNKNOWN not in pair.target]
         items = evaluation_items(examples)
-        sources = encode_sources(items, vocabulary)
+        sources = [encode_source(item, vocabulary) for item in items]
         references = [item.targets for item in items]
         return cls(spellable, len(pairs) - len(spellable), sources, references)
 
@@ -63,12 +63,12 @@ class Job:
         vocabulary = description.vocabulary
         config = description.training
         examples = [*train, *invent(train, config.invent, config.seed)]
-        pairs = encode_pairs(training_pairs(examples), vocabulary)
+        pairs = [encode_pair(pair, vocabulary) for pair in training_pairs(examples)]
         return cls(folder, description, pairs, Development.of(development, vocabulary), start)
 
 
-class Reporter(Protocol):
-    """Is told how training goes."""
+class Reporter:
+    """Is told how training goes, and says nothing; the base of those that do."""
 
     def note(self, text: str) -> None:
         """Something that the user should know."""
@@ -84,22 +84,3 @@ class Reporter(Protocol):
 
     def end(self) -> None:
         """Training is over, for better or worse."""
-
-
-class Silent:
-    """A ``Reporter`` that says nothing, and the base of those that say some things."""
-
-    def note(self, text: str) -> None:
-        """Say nothing."""
-
-    def begin(self, progress: Progress, job: Job) -> None:
-        """Say nothing."""
-
-    def advance(self, pairs: int, total: int) -> None:
-        """Say nothing."""
-
-    def epoch(self, row: dict[str, Any]) -> None:
-        """Say nothing."""
-
-    def end(self) -> None:
-        """Say nothing."""

@@ -24,7 +24,7 @@ from hardalign.runtime.build import build_runtime
 from hardalign.tensors import write_tensors
 from hardalign.training.averaging import Averaged
 from hardalign.training.checkpoint import Progress, arrays, read_checkpoint, save_checkpoint
-from hardalign.training.job import Job, Reporter, Silent
+from hardalign.training.job import Job, Reporter
 from hardalign.training.machine import Machine, Process, launch
 
 
@@ -37,7 +37,7 @@ def train(job: Job, machine: Machine, reporter: Reporter) -> Progress:
     Raises:
         HardalignError: If training diverges, or the folder cannot be read or written.
     """
-    others = partial(_train, job=job, reporter=Silent())
+    others = partial(_train, job=job, reporter=Reporter())
     first = partial(_train, job=job, reporter=reporter)
     return launch(machine, job.description.training.threads or 1, first, others)
 

@@ -18,7 +18,7 @@ from hardalign.errors import HardalignError
 from hardalign.folder import member_folders
 from hardalign.lock import locked
 from hardalign.training.claim import claim_folder
-from hardalign.training.job import Development, Reporter, Silent
+from hardalign.training.job import Development, Reporter
 from hardalign.training.run import Run, calibrate, train_folder
 
 Task = tuple[Path, Run]
@@ -113,7 +113,7 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-class _Sender(Silent):
+class _Sender(Reporter):
     """A ``Reporter`` that tells another process."""
 
     def __init__(self, connection: Connection) -> None:

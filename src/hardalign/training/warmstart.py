@@ -15,7 +15,7 @@ from hardalign.errors import HardalignError
 from hardalign.files import sha256
 from hardalign.folder import WEIGHTS, load_folder
 from hardalign.runtime.numbers import Ints
-from hardalign.shapes import parameter_shapes
+from hardalign.shapes import ALIGNER_TABLE, parameter_shapes
 from hardalign.tensors import Tensors
 
 SHAPING = (
@@ -29,8 +29,6 @@ SHAPING = (
     "tags",
 )
 """The settings that two models must share for one to go on with the other's weights."""
-ALIGNER_TABLE = "oracle.table"
-"""Is learned from the training data before training begins, each time anew."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +99,7 @@ class Start:
         weights = dict(fresh)
         for name, old in self.tensors.items():
             if name == ALIGNER_TABLE:
-                continue
+                continue  # it is learned from the training data, each time anew
             new = np.array(fresh[name])
             if name == "encoder.embedding.weight":
                 new[_source_numbers(self.vocabulary.source, vocabulary.source)] = old

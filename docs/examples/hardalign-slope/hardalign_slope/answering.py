@@ -8,10 +8,10 @@ import numpy as np
 from hardalign.config import ModelConfig
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.runtime.attention import Attention, Memory
-from hardalign.runtime.build import UNFED, build_reader
-from hardalign.runtime.hard import Hard
+from hardalign.runtime.build import build_reader
 from hardalign.runtime.numbers import Floats, Ints, log_softmax
-from hardalign.shapes import Shapes, parameter_shapes
+from hardalign.runtime.unfed import Hard
+from hardalign.shapes import UNFED, Shapes, parameter_shapes
 
 
 class SlopeAttention(Attention):

@@ -7,9 +7,8 @@ from hardalign.config import ModelConfig
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.networks.attention import Attention, Memory
 from hardalign.networks.build import unfed
-from hardalign.networks.hard import HardHead
 from hardalign.networks.transducer import Transducer
-from hardalign.networks.unfed import Likelihood
+from hardalign.networks.unfed import HardHead, Likelihood
 
 
 class SlopeAttention(Attention):

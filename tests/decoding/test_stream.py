@@ -5,8 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hardalign.decoding.pool import in_order
-from hardalign.decoding.stream import in_batches
+from hardalign.decoding.stream import in_batches, in_order
 
 threads = pytest.mark.parametrize("count", [1, 2, 5])
 

@@ -1,0 +1,176 @@
+"""Systems without input feeding: they read sources and prefixes apart from each other."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hardalign.runtime.attention import Attention, Memory
+from hardalign.runtime.decoder import Decoder, Prefixes
+from hardalign.runtime.encoder import Encoder
+from hardalign.runtime.interface import Runtime, Step
+from hardalign.runtime.lattice import BesideLattice, Independent, Lattice, Weighted, in_columns
+from hardalign.runtime.numbers import Floats, Ints, of_words, tanh_, unwarned
+from hardalign.runtime.output import Mixture, Output
+from hardalign.runtime.words import Targets, Words
+
+
+@dataclass(frozen=True)
+class State:
+    """Hypotheses: the words they are of, what they have written, and how many steps that took."""
+
+    memory: Memory
+    word: Ints
+    """[N]"""
+    prefixes: Prefixes
+    steps: int
+    mixture: Mixture | None = None
+    """Where the last symbol may have come from, whichever symbol it is: for chains, after the first
+    step."""
+
+    @property
+    def decoded(self) -> Floats:
+        """[N, 1, H] h_i of each hypothesis."""
+        return self.prefixes.states[self.prefixes.row][:, None]
+
+
+@dataclass(frozen=True)
+class Reader:
+    """The parts that systems without input feeding share."""
+
+    encoder: Encoder
+    decoder: Decoder
+    attention: Attention
+    output: Output
+
+    def read(self, words: Words) -> Memory:
+        """Reads source words."""
+        tags = self.decoder.tags(words)
+        if tags is not None:
+            words = words.letters_only()
+        memory = self.attention.remember(words, self.encoder(words), self.output)
+        return replace(memory, tags=tags)
+
+    def start(self, memory: Memory) -> State:
+        """Returns the state before the first step."""
+        every = np.arange(len(memory.words))
+        return State(memory, every, self.decoder.begin(len(every), memory.tags), 0)
+
+    def advance(self, state: State, rows: Ints, symbols: Ints) -> State:
+        """Continues hypotheses ``rows`` [N] by one symbol [N] each."""
+        prefixes = self.decoder.step(state.prefixes, rows, symbols)
+        return State(state.memory, state.word[rows], prefixes, state.steps + 1)
+
+    def log_alpha(self, state: State) -> Floats:
+        """Returns log α [N, J] of the step that led to a state."""
+        first = state.steps - 1
+        return self.attention.log_alpha(state.memory, state.word, state.decoded, first)[:, 0]
+
+    def queries(self, prefixes: Prefixes) -> Floats:
+        """Returns the decoder half of S(h ⊕ e) of each hypothesis, [N, d_s]."""
+        return np.asarray(self.output.queries(prefixes.states)[prefixes.row])
+
+    def mixture(self, state: State, log_alpha: Floats, tolerance: float) -> Mixture:
+        """Mixes what the positions of each hypothesis emit; see ``Mixture.of``."""
+        queries, keys = self.queries(state.prefixes), state.memory.output_keys
+        return Mixture.of(self.output, queries, keys, state.word, log_alpha, tolerance)
+
+    def emission_of(self, states: Floats, row: Ints, memory: Memory, targets: Targets) -> Floats:
+        """Returns log p(y_i | j, y_<i, x) [P, I, J] by what ``Decoder.follow`` returns."""
+        return self.output.emission_of(
+            self.output.queries(states), row, memory.output_keys, targets
+        )
+
+
+class Unfed(Runtime[Memory, State]):
+    """A system whose steps depend on the prefix and the source words alone.
+
+    Where tags are beside words, attention sees begin, letters and end. What is said about these is
+    told in the columns that all systems have, begin, tags, letters and end.
+    """
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self.symbols = reader.output.symbols
+
+    @unwarned
+    def read(self, words: Words) -> Memory:
+        """Reads source words."""
+        return self._reader.read(words)
+
+    def start(self, memory: Memory) -> State:
+        """Returns the state before the first step."""
+        return self._reader.start(memory)
+
+    @unwarned
+    def step(self, state: State, rows: Ints, symbols: Ints, tolerance: float = 0.0) -> Step[State]:
+        """Continues hypotheses and says what may come next."""
+        step = self._step(state, rows, symbols, tolerance)
+        if state.memory.tags is None:
+            return step
+        columns = in_columns(step.alpha[:, None], state.memory.tags.words, step.state.word)
+        return replace(step, alpha=columns[:, 0])
+
+    @unwarned
+    def follow(self, memory: Memory, targets: Targets) -> Lattice:
+        """Returns the alignments of given targets with the words they belong to."""
+        lattice = self._follow(memory, targets)
+        if memory.tags is None:
+            return lattice
+        return BesideLattice(lattice, memory.tags.words, targets.word)
+
+    @abstractmethod
+    def _step(self, state: State, rows: Ints, symbols: Ints, tolerance: float) -> Step[State]: ...
+
+    @abstractmethod
+    def _follow(self, memory: Memory, targets: Targets) -> Lattice: ...
+
+
+class Hard(Unfed):
+    """Hard attention: α outside the softmax, a mixture over positions, exactly (section 3)."""
+
+    def _step(self, state: State, rows: Ints, symbols: Ints, tolerance: float) -> Step[State]:
+        """Returns log Σ_j α_j(i) p(· | j, y_<i, x)."""
+        state = self._reader.advance(state, rows, symbols)
+        log_alpha = self._reader.log_alpha(state)
+        mixture = self._reader.mixture(state, log_alpha, tolerance)
+        return Step(mixture.log_probs, np.exp(log_alpha), state)
+
+    def _follow(self, memory: Memory, targets: Targets) -> Lattice:
+        """Returns the exact lattice: positions are independent given both strings."""
+        states, row = self._reader.decoder.follow(targets, memory.tags)
+        log_alpha = self._reader.attention.log_alpha(memory, targets.word, states[row], 0)
+        log_joint = self._reader.emission_of(states, row, memory, targets)
+        log_joint += log_alpha
+        return Independent(log_joint, targets.steps)
+
+
+class Soft(Unfed):
+    """Soft attention: α inside the softmax, one mixed context vector (section 5)."""
+
+    def _step(self, state: State, rows: Ints, symbols: Ints, tolerance: float) -> Step[State]:
+        """Returns log softmax(W f(h_i, c_i)); nothing of the mix is left out."""
+        del tolerance
+        state = self._reader.advance(state, rows, symbols)
+        alpha = np.exp(self._reader.log_alpha(state))
+        queries = self._reader.queries(state.prefixes)
+        log_probs = self._log_probs(queries[:, None], alpha[:, None], state.memory, state.word)
+        return Step(log_probs[:, 0], alpha, state)
+
+    def _follow(self, memory: Memory, targets: Targets) -> Lattice:
+        """Returns attention weights, and scores that are exact (eq. 8)."""
+        reader = self._reader
+        states, row = reader.decoder.follow(targets, memory.tags)
+        alpha = np.exp(reader.attention.log_alpha(memory, targets.word, states[row], 0))
+        queries = reader.output.queries(states)[row]
+        log_probs = self._log_probs(queries, alpha, memory, targets.word)
+        chosen = np.take_along_axis(log_probs, targets.classes[..., None], -1)[..., 0]
+        return Weighted(np.where(targets.steps, chosen, 0), alpha)
+
+    def _log_probs(self, queries: Floats, alpha: Floats, memory: Memory, word: Ints) -> Floats:
+        """Returns [N, I, V]; the encoder half of S commutes with the mixing of states."""
+        joint = alpha @ of_words(memory.output_keys.vectors.all, word)
+        joint += queries
+        return self._reader.output.log_probs(tanh_(joint))
