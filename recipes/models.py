@@ -131,7 +131,7 @@ def read_corpus(recipe: Recipe, folder: Path) -> Corpus | dict[str, Path]:
 
 
 def learn(recipe: Recipe, data: Corpus | dict[str, Path], folder: Path) -> None:
-    """Trains as ``hardalign train`` does, but in larger batches; goes on with a run in the folder."""
+    """Trains as ``train`` does, but in larger batches; goes on with a run in the folder."""
     train, dev = (data, None) if isinstance(data, Corpus) else (data["train"], data["dev"])
     hardalign.train(
         train,
