@@ -129,6 +129,24 @@ def runs(cells: Cells, corpora: Row) -> list[Row]:
     return table
 
 
+def options(cells: Cells, corpora: Row) -> list[Row]:
+    """Runs with options beside those of the same systems by the paper's recipe."""
+    table = [["data", "system", "options", "figure", "seeds", "epochs"], []]
+    for corpus in corpora:
+        metric = METRICS[Setting(corpus, "small").task][0]
+        settings = [one for one in cells if one.corpus == corpus and one.size == "small"]
+        chosen = {name for one in settings if one.overrides for name in cells[one]}
+        for setting in sorted(settings, key=lambda one: one.overrides):
+            for system in in_order(chosen & cells[setting].keys()):
+                cell = cells[setting][system]
+                figure = with_deviation(*average([cell], metric), metric.decimals)
+                epochs = [result.epochs for result in cell.results if result.epochs]
+                row = [_short(corpus), f"`{system}`", setting.overrides or "the paper's recipe"]
+                row += [f"{metric.name} {figure}", str(len(cell.results)), _mean(epochs)]
+                table.append(row)
+    return table
+
+
 def systems(cells: Cells, corpora: Row) -> list[Row]:
     """A row for each system of size small, a column for each corpus, the best in bold."""
     found = {corpus: cells.get(Setting(corpus, "small"), {}) for corpus in corpora}
@@ -183,6 +201,7 @@ def findings(cells: Cells, _: Row) -> list[Row]:
 
 BLOCKS: dict[str, Callable[[Cells, Row], list[Row]]] = {
     "runs": runs,
+    "options": options,
     "systems": systems,
     "across": across,
     "findings": findings,
