@@ -51,7 +51,10 @@ def test_help_fills_its_lines(name: str, command: Command, monkeypatch: pytest.M
         (["train", "--help"], {"torch"}),
         (["completion", "bash"], {"torch"}),
         # typeguard, which tyro asks of unions and generics, imports asyncio and unittest.mock.
-        (["predict", "en-g2p"], {"torch", "typeguard", "asyncio", "rich", "hardalign.runtime.fed"}),
+        (
+            ["predict", "en-g2p"],
+            {"torch", "typeguard", "asyncio", "rich", "email", "hardalign.runtime.fed"},
+        ),
     ],
 )
 def test_what_a_command_does_not_wait_for(arguments: list[str], unwanted: set[str]) -> None:

