@@ -70,7 +70,7 @@ RECIPES = {
         *("grapheme to phoneme", "English", "ARPAbet with stress, from CMUDict"),
         corpus="cmudict",
         sizes=ModelConfig(embedding=150, encoder=300, decoder=300),
-        epochs=12,
+        epochs=10,
         batch_size=40,
         examples=("action", "knight", "psychology"),
     ),

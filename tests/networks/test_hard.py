@@ -9,7 +9,7 @@ from torch import Tensor, nn
 import reference
 from conftest import random_pair, random_pairs
 from hardalign.data.encoding import Encoded
-from hardalign.networks import hard
+from hardalign.networks import unfed
 from hardalign.networks.batch import collate
 from hardalign.ops.layer import Tolerance
 from tiny import tiny_model
@@ -68,7 +68,7 @@ def test_training_is_exact_within_its_tolerance(scale: float):
     exact = model.log_likelihood(batch)
     model.train()
     trained = model.log_likelihood(batch)
-    allowed = 1.01 * hard.TRAINING.value * batch.target_lengths
+    allowed = 1.01 * unfed.TRAINING.value * batch.target_lengths
     assert ((exact - trained).abs() <= allowed).all()
     wanted = gradients(exact.mean(), model)
     for name, gradient in gradients(trained.mean(), model).items():
@@ -77,7 +77,7 @@ def test_training_is_exact_within_its_tolerance(scale: float):
 
 
 def test_training_uses_the_tolerance(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(hard, "TRAINING", Tolerance(0.5, 0.5))
+    monkeypatch.setattr(unfed, "TRAINING", Tolerance(0.5, 0.5))
     model = tiny_model("hard", scale=10.0, dropout=0.0)
     batch = collate(random_pairs(30, longest=12))
     exact = model.log_likelihood(batch)
