@@ -7,12 +7,14 @@ what is trained is tiny.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
 import socket
 import sys
 import traceback
+from contextlib import redirect_stdout, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -44,8 +46,15 @@ def main(address: str) -> None:
     # So that the forks need not: the first optimizer imports torch._dynamo, as slow as torch.
     import torch._dynamo  # noqa: F401
 
-    import hardalign.training.api  # noqa: F401
+    from hardalign.cli.main import COMMANDS, command
+    from hardalign.cli.parsing import run
+    from hardalign.jobs import compare, errors, text  # noqa: F401
     from hardalign.plot import figure  # noqa: F401
+    from hardalign.runtime import chained, unfed  # noqa: F401
+
+    for name in COMMANDS:
+        with redirect_stdout(io.StringIO()), suppress(SystemExit):
+            run(command(name), name, ["--help"])
 
     SIZES["small"] = TINY
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the forks
