@@ -15,6 +15,7 @@ from hardalign.decoding import Search
 from hardalign.errors import HardalignError
 from hardalign.jobs.ipa import CONSONANTS, VOWELS
 from hardalign.jobs.known import Answer, Lexicon, answers_with_known, read_lexicon
+from hardalign.prediction import Prediction
 from jobs.fakes import FakePredictor
 
 
@@ -174,3 +175,21 @@ def test_memory_does_not_grow_with_known_words(tmp_path: Path) -> None:
     answers = answered(FakePredictor(), stream(), lexicon(tmp_path, "of\tAH1 V\n"))
     assert next(answers).known
     assert read < 10_000
+
+
+def test_what_answers_is_seen_through_to_its_end(tmp_path: Path) -> None:
+    """So that no thread is waited for where the last reference to it is dropped."""
+    ended = []
+
+    class Watched(FakePredictor):
+        def answers(self, *arguments: Any, **options: Any) -> Iterator[list[Prediction]]:
+            yield from super().answers(*arguments, **options)
+            ended.append("answers")
+
+        def score(self, *arguments: Any, **options: Any) -> Iterator[list[float]]:
+            yield from super().score(*arguments, **options)
+            ended.append("scores")
+
+    answers = answered(Watched(), words("ab", "of", "c"), lexicon(tmp_path, "of\tAH1 V\n"))
+    assert [answer.known for answer in answers] == [False, True, False]
+    assert sorted(ended) == ["answers", "scores"]

@@ -233,6 +233,7 @@ def _outcomes(
                 yield one
             else:
                 yield one._replace(predicted_from=next(alignments), expected_from=next(alignments))
+        next(alignments, None)  # ends them and their threads here, where signals are heard
 
 
 def _columns(alignment: Alignment | None) -> tuple[int, ...]:

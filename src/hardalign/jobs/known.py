@@ -170,6 +170,10 @@ def answers_with_known(
                 yield Answer(list(islice(entries, len(example.targets))), known=True)
             else:
                 yield Answer(next(answers), known=False)
+        # Asked once more, they end here. Where they are thrown away, their threads would be waited
+        # for in a place in which Python loses signals.
+        next(answers, None)
+        next(entries, None)
 
 
 def _entries(
