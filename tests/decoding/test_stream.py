@@ -47,7 +47,8 @@ def test_an_error_of_the_jobs_themselves_is_raised(count: int) -> None:
 
 @threads
 def test_jobs_are_taken_shortly_before_they_are_worked_on(count: int) -> None:
-    taken = []
+    taken: list[int] = []
+    before = set(threading.enumerate())
 
     def jobs() -> Iterator[int]:
         for k in range(1000):
@@ -59,7 +60,7 @@ def test_jobs_are_taken_shortly_before_they_are_worked_on(count: int) -> None:
         assert next(results) == k
         assert len(taken) <= k + 2 + 2 * count
     results.close()  # type: ignore[attr-defined]
-    assert threading.active_count() < 3  # nobody waits for jobs that will not come
+    assert set(threading.enumerate()) <= before  # nobody waits for jobs that will not come
 
 
 @threads
