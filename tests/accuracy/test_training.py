@@ -266,7 +266,7 @@ def test_a_refitted_model_learns_all_by_the_schedule_of_the_first(tmp_path):
     train(ROWS + dev, dev, out=tmp_path / "other", epochs=best)
     others, _ = read_tensors(tmp_path / "other" / "checkpoint.safetensors")
     for name, tensor in load_folder(folder)[0].items():
-        assert (tensor == others[f"average.{name}"]).all()
+        assert (tensor == others[f"model.{name}"]).all()
 
 
 def test_a_refitted_run_goes_on_where_it_was_interrupted(tmp_path):

@@ -59,7 +59,7 @@ def train(
     batch_size: Number = None,
     learning_rate: float = 1e-3,
     clip: Annotated[float | None, tyro.conf.arg(metavar="NORM", help_behavior_hint="")] = None,
-    no_average: bool = False,
+    average: bool = False,
     invent: Annotated[int, tyro.conf.arg(metavar="N")] = 0,
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto",
     devices: int = 1,
@@ -74,7 +74,7 @@ def train(
     resume: bool = False,
     overwrite: bool = False,
 ) -> None:
-    """Train a model, by the recipe of the paper with averaged weights.
+    """Train a model, by the recipe of the paper.
 
     $ hardalign train words.tsv --dev dev.tsv --format lexicon --out runs/g2p
 
@@ -82,10 +82,9 @@ def train(
 
     Adam; the learning rate is halved after every epoch that does not improve the log-likelihood of
     the development set, and training ends when it falls below 1e-5. The weights kept are those of
-    the epoch that predicts most of the development set right, averaged over its last steps. After
-    each epoch all is saved: an interrupted run goes on with --resume. At the end a temperature is
-    found at which the development set is most probable, and kept with the model: its probabilities
-    can be believed.
+    the epoch that predicts most of the development set right. After each epoch all is saved: an
+    interrupted run goes on with --resume. At the end a temperature is found at which the
+    development set is most probable, and kept with the model: its probabilities can be believed.
 
     Args:
         train: File of training pairs; - is standard input; gzip is recognised.
@@ -110,8 +109,8 @@ def train(
             hundredth of them, at least 5)
         learning_rate: Adam's, at the start.
         clip: Largest norm of the gradient. (default: none for small, 5 for large)
-        no_average: Keep the weights of an epoch's last step, as the paper does, and not their mean
-            over about the last thousand, which is good after fewer epochs.
+        average: Keep the mean of the weights over about the last thousand steps, and not those of
+            an epoch's last step, as the paper does: it is good after fewer epochs.
         invent: Learn from so many invented examples too: real affixes around random stems, for
             inflection from less than some thousand examples.
         device: What to train on.
@@ -176,7 +175,7 @@ def train(
         batch_size=batch_size,
         learning_rate=learning_rate,
         clip=clip,
-        average=not no_average,
+        average=average,
         invent=invent,
         device=device,
         devices=devices,

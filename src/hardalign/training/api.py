@@ -43,7 +43,7 @@ def train(
     learning_rate: float = 1e-3,
     min_learning_rate: float = 1e-5,
     clip: float | None = None,
-    average: bool = True,
+    average: bool = False,
     invent: int = 0,
     copying: bool | None = None,
     tags: str | None = None,
