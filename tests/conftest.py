@@ -8,6 +8,7 @@ import signal
 import time
 from collections.abc import Callable, Iterable
 
+import pytest
 from hypothesis import settings
 
 from hardalign.data.encoding import Encoded
@@ -69,3 +70,8 @@ def eventually(happened: Callable[[], bool], within: float = 300.0) -> None:
     while not happened():
         assert time.monotonic() < deadline, "it did not happen"
         time.sleep(0.02)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the test that waits longest first, so that others run meanwhile."""
+    items.sort(key=lambda item: item.name != "test_a_machine_dies")
