@@ -12,6 +12,7 @@ import pytest
 from docs.pages import PAGES, ROOT, name_of
 
 NAME = re.compile(r"`([\w/]+\.py)::([\w.]+)`")
+FILE = re.compile(r"`((?:src|tests|benchmarks|recipes|docs)/[\w/]+\.(?:py|toml|jsonl))`")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
@@ -37,6 +38,12 @@ def test_names_in_the_source_exist(page: Path) -> None:
     for path, name in NAME.findall(page.read_text("utf-8")):
         module = ast.parse((ROOT / path).read_text("utf-8"))
         assert name in set(defined(module.body)), f"{path}::{name}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_files_that_are_named_exist(page: Path) -> None:
+    names = FILE.findall(page.read_text("utf-8"))
+    assert [name for name in names if not (ROOT / name).exists()] == []
 
 
 def test_every_equation_has_its_code() -> None:

@@ -109,8 +109,8 @@ def train(
             hundredth of them, at least 5)
         learning_rate: Adam's, at the start.
         clip: Largest norm of the gradient. (default: none for small, 5 for large)
-        average: Keep the mean of the weights over about the last thousand steps, and not those of
-            an epoch's last step, as the paper does: it is good after fewer epochs.
+        average: Keep the mean of the weights over about the last thousand steps, which is good
+            after fewer epochs than those of the last step, which the paper keeps.
         invent: Learn from so many invented examples too: real affixes around random stems, for
             inflection from less than some thousand examples.
         device: What to train on.
