@@ -25,8 +25,7 @@ import numpy as np
 from hardalign.errors import InputError
 from hardalign.files import write_bytes
 from hardalign.report.cells import Cell, Cells, Setting, average, collect
-from hardalign.report.claims import FINDINGS
-from hardalign.report.findings import decide
+from hardalign.report.findings import FINDINGS, decide
 from hardalign.report.markup import MISSING, number, with_deviation
 from hardalign.report.paper import METRICS, in_order, paper_name, published
 from hardalign.runs import Result, Run, read_results

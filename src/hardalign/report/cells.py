@@ -84,17 +84,17 @@ def average(cells: Sequence[Cell], metric: Metric) -> tuple[float | None, float 
     if not all(values) or not values:
         return None, None
     common = set.intersection(*map(set, values))
-    by_seed = [statistics.fmean(one[seed] for one in values) for seed in common]
+    by_seed = [statistics.fmean(figures[seed] for figures in values) for seed in common]
     deviation = statistics.stdev(by_seed) if len(by_seed) > 1 else None
-    return statistics.fmean(statistics.fmean(one.values()) for one in values), deviation
+    return statistics.fmean(statistics.fmean(figures.values()) for figures in values), deviation
 
 
 def collect(results: Iterable[Result]) -> Cells:
-    """Put results together."""
+    """Returns the cells that results belong to."""
     groups: dict[Setting, dict[str, list[Result]]] = {}
     for result in results:
         run = result.run
-        setting = Setting(run.corpus, run.size, _words(_deviations(run)))
+        setting = Setting(run.corpus, run.size, _deviations(run))
         groups.setdefault(setting, {}).setdefault(run.system, []).append(result)
     return {
         setting: {
@@ -111,17 +111,15 @@ def differences(first: Cell, second: Cell) -> Floats | None:
     Accuracy on an item is the share of seeds that had it right. Only runs that were evaluated on
     the very same items are compared; None if there are no such runs.
     """
-    parts = [
-        accuracy - other
-        for items, accuracy in _item_accuracy(first)
-        for same, other in _item_accuracy(second)
-        if items == same
+    by_items = dict(_item_accuracy(second))
+    points = [
+        accuracy - by_items[items] for items, accuracy in _item_accuracy(first) if items in by_items
     ]
-    return np.concatenate(parts) if parts else None
+    return np.concatenate(points) if points else None
 
 
 def _item_accuracy(cell: Cell) -> Iterator[tuple[str, Floats]]:
-    """The accuracy on each item in per cent, for every set of items that runs were evaluated on."""
+    """Gives the accuracy on each item in per cent, for every set of items that runs have."""
     by_items: dict[str, list[list[int]]] = {}
     for result in cell.results:
         if result.correct:  # runs recorded long ago have no items
@@ -130,21 +128,17 @@ def _item_accuracy(cell: Cell) -> Iterator[tuple[str, Floats]]:
         yield items, 100 * np.mean(np.array(correct, dtype=np.float64), axis=0)
 
 
-def _deviations(run: Run) -> dict[str, object]:
-    """The settings of a run that are not the paper's."""
+def _deviations(run: Run) -> str:
+    """Returns in words which settings of a run are not the paper's: ``epochs=1, words=600``."""
     usual = TrainingConfig.batch_size
     settings = {"batch_size": usual} | run.overrides
     if settings["batch_size"] == BATCH_SIZES.get(task_of(run.corpus), usual):
         del settings["batch_size"]
-    return settings
-
-
-def _words(overrides: dict[str, object]) -> str:
-    return ", ".join(f"{name}={json.dumps(value)}" for name, value in sorted(overrides.items()))
+    return ", ".join(f"{name}={json.dumps(value)}" for name, value in sorted(settings.items()))
 
 
 def _rank(setting: Setting) -> tuple[int, int, str, bool, str]:
-    """By task and corpus as in the paper, what it has not got after that; then by size."""
+    """Sorts by task and corpus as in the paper, what it has not got after that; then by size."""
     known = paper_corpora(setting.task)
     return (
         list(TASKS).index(setting.task),

@@ -8,16 +8,14 @@ from pathlib import Path
 from hardalign.bundled import RUN
 from hardalign.files import make_folder, write_bytes
 from hardalign.report.cells import collect
-from hardalign.report.claims import FINDINGS
 from hardalign.report.figures import save_figures
-from hardalign.report.findings import SEEDS, decide
+from hardalign.report.findings import FINDINGS, SEEDS, decide, evidence_table, verdict_table
 from hardalign.report.markup import MISSING, Table, escape_markdown
 from hardalign.report.pairwise import overall_tables, pair_tables, squares
 from hardalign.report.paper import METRICS, remarks
 from hardalign.report.significance import INTERVAL, LEVEL, SEED_TEST, TEST
 from hardalign.report.spreadsheet import pairs_csv, results_csv
 from hardalign.report.tables import average_tables, breakdown_tables, coverage_table
-from hardalign.report.verdicts import evidence_table, verdict_table
 from hardalign.runs import FAILURE, RESULT, Failure, read_failures, read_results
 from hardalign.version import __version__
 
