@@ -97,8 +97,8 @@ def run_all(
                     states[run] = ended[run]
                 elif behind:
                     engine.stop(run)
-                    own = folder / run.name
-                    write_json(own / STOPPED, {"epoch": len(epochs_of(own))})
+                    run_folder = folder / run.name
+                    write_json(run_folder / STOPPED, {"epoch": len(epochs_of(run_folder))})
                     states[run] = "stopped"
             running = [run for run in running if states[run] == "running"]
         watcher.update(states)

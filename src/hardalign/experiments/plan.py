@@ -73,20 +73,20 @@ def load_plan(plan: str) -> list[Run]:
 def parse_plan(text: str, file: str) -> list[Run]:
     """Returns the runs of a plan's text; ``file`` is for messages, and where its files are."""
     try:
-        content = tomllib.loads(text)
+        document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"is not TOML: {error}", file=file) from error
     try:
-        tables = content.pop("data", {})
+        tables = document.pop("data", {})
         if not isinstance(tables, dict):
             raise HardalignError("data: is not a table; write [data.NAME]")
         data = {name: _data(name, table, Path(file)) for name, table in tables.items()}
-        grids = content.pop("grid", None)
+        grids = document.pop("grid", None)
         if grids is None:
-            grids = [content]
-        elif content:
+            grids = [document]
+        elif document:
             raise HardalignError(
-                f"{', '.join(content)}: belongs into a [[grid]], as there are some"
+                f"{', '.join(document)}: belongs into a [[grid]], as there are some"
             )
         elif not isinstance(grids, list) or not all(isinstance(grid, dict) for grid in grids):
             raise HardalignError("grid: is not a list of tables; write [[grid]]")
@@ -107,6 +107,7 @@ def check_corpus(name: str) -> None:
 
 
 def _data(name: str, table: Any, file: Path) -> Files:
+    """Returns the files that a table ``[data.NAME]`` names, from the plan's folder."""
     where = f"data.{name}"
     if not isinstance(table, dict):
         raise HardalignError(f"{where}: is not a table; write [{where}]")
@@ -127,6 +128,7 @@ def _data(name: str, table: Any, file: Path) -> Files:
 
 
 def _runs(grid: dict[str, Any], data: dict[str, Files]) -> Iterator[Run]:
+    """Gives every combination of a grid's corpora, systems, sizes and seeds."""
     if unknown := sorted(set(grid) - {*_KEYS, "overrides"}):
         known = ", ".join([*_KEYS, "overrides"])
         raise HardalignError(f"{unknown[0]}: there is no such key; there are {known}")
@@ -154,7 +156,7 @@ def _axis(grid: dict[str, Any], key: str, kind: type) -> list[Any]:
     values = grid.get(key, _DEFAULTS.get(key))
     if values is None:
         raise HardalignError(f"{key}: is missing")
-    if not isinstance(values, list) or not values or any(type(one) is not kind for one in values):
+    if not isinstance(values, list) or not values or {type(value) for value in values} != {kind}:
         what = "numbers" if kind is int else "names"
         raise HardalignError(f"{key}: is {values!r}, not a list of {what}")
     return values
