@@ -414,3 +414,10 @@ def test_missing_file_and_folder(tmp_path):
         for format in (FORMATS["pairs"], FORMATS["news"]):  # noqa: A001
             with pytest.raises(InputError, match=message):
                 list(read_examples(path, format, "training"))
+
+
+def test_blank_lines_are_reported() -> None:
+    assert Skipped().report("words.tsv", "left out") is None
+    one, several = Skipped(1, 3), Skipped(2, 5)
+    assert one.report("-", "left out") == "standard input: 1 blank line left out (first: line 3)"
+    assert several.report("a", "left out") == "a: 2 blank lines left out (first: line 5)"

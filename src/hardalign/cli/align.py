@@ -8,7 +8,7 @@ from json import dumps
 
 import tyro
 
-from hardalign.cli.console import note, symbol_counts
+from hardalign.cli.console import note
 from hardalign.cli.options import (
     File,
     Number,
@@ -92,7 +92,7 @@ def _by_model(
 ) -> Iterator[str]:
     from hardalign.alignment import KINDS
     from hardalign.data.example import training_pairs
-    from hardalign.data.vocabulary import UnknownSymbols
+    from hardalign.data.vocabulary import UnknownSymbols, symbol_counts
     from hardalign.predictor import load
     from hardalign.systems import find_system
 

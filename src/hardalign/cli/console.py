@@ -6,13 +6,11 @@ import io
 import os
 import sys
 import time
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
-from hardalign.data.lines import file_name
 from hardalign.data.reading import Skipped
 from hardalign.files import whole_file
 from hardalign.systems import SCORES, ScoreKind
@@ -38,16 +36,7 @@ def note(text: str | None) -> None:
 
 def note_skipped(file: str, skipped: Skipped, what_happened: str) -> None:
     """Reports blank lines, if there were any."""
-    if skipped.blank_lines:
-        lines = "1 blank line" if skipped.blank_lines == 1 else f"{skipped.blank_lines} blank lines"
-        note(f"{file_name(file)}: {lines} {what_happened} (first: line {skipped.first_blank})")
-
-
-def symbol_counts(counts: Counter[str]) -> str:
-    """Names the commonest symbols, each with its count."""
-    shown = ", ".join(f"{symbol!r} × {count}" for symbol, count in counts.most_common(20))
-    more = len(counts) - 20
-    return f"{shown} and {more} other symbols" if more > 0 else shown
+    note(skipped.report(file, what_happened))
 
 
 def note_score_kind(kind: ScoreKind) -> None:

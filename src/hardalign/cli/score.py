@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import tee
 
-from hardalign.cli.console import note, note_score_kind, symbol_counts
+from hardalign.cli.console import note, note_score_kind
 from hardalign.cli.options import Count, File, Model, Number, PairOptions, threads_or_cores
 from hardalign.errors import HardalignError
 
@@ -45,7 +45,7 @@ def score(
         files: How the file is read, if not as the model was trained.
     """
     from hardalign.data.example import training_pairs
-    from hardalign.data.vocabulary import UnknownSymbols
+    from hardalign.data.vocabulary import UnknownSymbols, symbol_counts
     from hardalign.predictor import load
 
     if particles is not None and per_symbol:

@@ -110,15 +110,12 @@ def _show(pair: Example, layout: Format) -> str:
 
 def _repetitions(pairs: Sequence[Example], layout: Format) -> list[Finding]:
     """Finds pairs that occur twice, and questions with several answers."""
-    first: dict[tuple[Symbols, ...], int] = {}
     answers: dict[tuple[Symbols, Symbols], dict[Symbols, Example]] = defaultdict(dict)
     twice = []
     for pair in pairs:
-        target = pair.targets[0]
-        line = first.setdefault((*pair.key, target), pair.line)
-        if target in answers[pair.key]:
-            twice.append(f"{_show(pair, layout)} (as line {line})")
-        answers[pair.key].setdefault(target, pair)
+        first = answers[pair.key].setdefault(pair.targets[0], pair)
+        if first is not pair:
+            twice.append(f"{_show(pair, layout)} (as line {first.line})")
     several = [
         "; ".join(_show(pair, layout) for pair in targets.values())
         for targets in answers.values()
@@ -168,10 +165,8 @@ def _spellings(spelt: Sequence[Example], layout: Format) -> list[Finding]:
     other = [
         _show(pair, layout)
         for pair in spelt
-        if not all(
-            unicodedata.is_normalized("NFC", text)
-            for text in (pair.text, layout.join_target(pair.targets[0]))
-        )
+        if not unicodedata.is_normalized("NFC", pair.text)
+        or not unicodedata.is_normalized("NFC", layout.join_target(pair.targets[0]))
     ]
     if len(other) == len(spelt):  # they are at least all alike
         return []

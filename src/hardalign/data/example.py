@@ -45,10 +45,7 @@ def evaluation_items(examples: Iterable[Example]) -> list[Example]:
     """
     merged: dict[tuple[Symbols, Symbols], Example] = {}
     for example in examples:
-        seen = merged.get(example.key)
-        if seen is None:
-            merged[example.key] = replace(example, targets=tuple(dict.fromkeys(example.targets)))
-        else:
-            targets = tuple(dict.fromkeys(seen.targets + example.targets))
-            merged[example.key] = replace(seen, targets=targets)
+        first = merged.setdefault(example.key, example)
+        targets = dict.fromkeys(first.targets + example.targets)
+        merged[example.key] = replace(first, targets=tuple(targets))
     return list(merged.values())

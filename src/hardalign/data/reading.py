@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
 from pathlib import Path
+from typing import Literal, NoReturn
 
 from hardalign.data.example import Example, Symbols
-from hardalign.data.fields import Fields, Purpose
 from hardalign.data.formats import Format
 from hardalign.data.lines import file_name, read_lines
 from hardalign.data.news import read_names
 from hardalign.data.text import shorten
-from hardalign.errors import HardalignError
+from hardalign.errors import HardalignError, InputError
+
+Purpose = Literal["training", "evaluation", "prediction"]
+"""What examples are read for: prediction alone does without targets."""
 
 
 @dataclass
@@ -23,6 +26,13 @@ class Skipped:
     blank_lines: int = 0
     first_blank: int = 0
     """The line of the first one, counted from 1."""
+
+    def report(self, file: str | Path, what_happened: str) -> str | None:
+        """Returns one line about the blank lines of a file, or None if there were none."""
+        if not self.blank_lines:
+            return None
+        lines = "1 blank line" if self.blank_lines == 1 else f"{self.blank_lines} blank lines"
+        return f"{file_name(file)}: {lines} {what_happened} (first: line {self.first_blank})"
 
 
 def read_examples(
@@ -73,7 +83,7 @@ def examples_in(
         raise HardalignError(
             f"{purpose} needs a target, but the columns are {named!r}; name one of them target"
         )
-    fields = Fields(name, format, purpose, allow_empty)
+    fields = _Fields(name, format, purpose, allow_empty)
     if format.is_xml:
         xml, lines = _looks_like_xml(lines)
         if xml or purpose != "prediction":
@@ -103,9 +113,54 @@ def examples_of(
     Raises:
         InputError: A row is not as the format says; they are counted from 1.
     """
-    fields = Fields(name, format, "training", allow_empty)
+    fields = _Fields(name, format, "training", allow_empty)
     for number, row in enumerate(rows, start=1):
         yield _example(row, number, {len(format.columns): format.columns}, fields)
+
+
+@dataclass(frozen=True)
+class _Fields:
+    """Cuts the fields of a file into symbols, and says where one is not as it must be."""
+
+    file: str
+    format: Format
+    purpose: Purpose
+    allow_empty: bool
+
+    def source(self, text: str, line: int, column: int | None = None) -> Symbols:
+        """Cuts a source, which must not be empty."""
+        symbols = self.symbols(self.format.source_symbols, text, line, column)
+        if not symbols:
+            self.fail("the source is empty; fill it in, or check format and columns", line, column)
+        return symbols
+
+    def targets(self, text: str, line: int, column: int | None = None) -> tuple[Symbols, ...]:
+        """Cuts a target; for prediction an empty one is none."""
+        symbols = self.symbols(self.format.target_symbols, text, line, column)
+        if symbols:
+            return (symbols,)
+        if self.purpose == "prediction":
+            return ()
+        if not self.allow_empty:
+            self.fail("the target is empty; fill it in, or permit it (allow_empty)", line, column)
+        return ((),)
+
+    def tags(self, text: str, line: int, column: int) -> Symbols:
+        """Cuts a list of tags."""
+        return self.symbols(self.format.tag_symbols, text, line, column)
+
+    def symbols(
+        self, cut: Callable[[str], Symbols], text: str, line: int, column: int | None
+    ) -> Symbols:
+        """Cuts a text by ``cut``, and adds the place to what it complains of."""
+        try:
+            return cut(text)
+        except HardalignError as error:
+            self.fail(str(error), line, column)
+
+    def fail(self, message: str, line: int | None = None, column: int | None = None) -> NoReturn:
+        """Raises an error that says the place."""
+        raise InputError(message, file=self.file, line=line, column=column)
 
 
 def _looks_like_xml(lines: Iterator[str]) -> tuple[bool, Iterator[str]]:
@@ -118,7 +173,7 @@ def _looks_like_xml(lines: Iterator[str]) -> tuple[bool, Iterator[str]]:
     return True, repeat("", blank)  # with the other files without a name
 
 
-def _read_table(lines: Iterable[str], fields: Fields, skipped: Skipped) -> Iterator[Example]:
+def _read_table(lines: Iterable[str], fields: _Fields, skipped: Skipped) -> Iterator[Example]:
     prediction = fields.purpose == "prediction"
     full = fields.format.columns
     layouts = {len(full): full}
@@ -146,7 +201,7 @@ def _read_table(lines: Iterable[str], fields: Fields, skipped: Skipped) -> Itera
 
 
 def _example(
-    cells: Sequence[str], number: int, layouts: dict[int, tuple[str, ...]], fields: Fields
+    cells: Sequence[str], number: int, layouts: dict[int, tuple[str, ...]], fields: _Fields
 ) -> Example:
     layout = layouts.get(len(cells))
     if layout is None:
@@ -175,7 +230,7 @@ def _example(
     return Example(source, targets, tags, text, number)
 
 
-def _read_news(lines: Iterable[str], fields: Fields) -> Iterator[Example]:
+def _read_news(lines: Iterable[str], fields: _Fields) -> Iterator[Example]:
     any_example = False
     for line, text, spellings in read_names(lines, fields.file):
         any_example = True

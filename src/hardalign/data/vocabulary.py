@@ -128,9 +128,14 @@ class UnknownSymbols:
         """Returns one line for the user, or None if everything was known."""
         if not self.counts:
             return None
-        shown = ", ".join(f"{symbol!r} × {count}" for symbol, count in self.counts.most_common(20))
-        more = len(self.counts) - 20
         return (
             f"{self.counts.total()} source symbols were never seen in training and were read as "
-            f"unknown: {shown}{f' and {more} other symbols' if more > 0 else ''}"
+            f"unknown: {symbol_counts(self.counts)}"
         )
+
+
+def symbol_counts(counts: Counter[str]) -> str:
+    """Names the commonest symbols, each with its count."""
+    shown = ", ".join(f"{symbol!r} × {count}" for symbol, count in counts.most_common(20))
+    more = len(counts) - 20
+    return f"{shown} and {more} other symbols" if more > 0 else shown

@@ -10,7 +10,6 @@ from typing import cast
 from hardalign.corpora.load import Corpus
 from hardalign.data.example import Example
 from hardalign.data.formats import FORMATS, Format
-from hardalign.data.lines import file_name
 from hardalign.data.reading import Skipped, examples_of, read_examples
 from hardalign.data.text import shorten
 from hardalign.data.vocabulary import Vocabulary
@@ -80,11 +79,8 @@ def _read(
         skipped = Skipped()
         stream = read_examples(data, layout, "training", allow_empty=allow_empty, skipped=skipped)
         examples = list(stream)
-        if skipped.blank_lines:
-            note(
-                f"{file_name(str(data))}: {skipped.blank_lines} blank lines passed over "
-                f"(first: line {skipped.first_blank})"
-            )
+        if report := skipped.report(data, "passed over"):
+            note(report)
         return examples, _origin(str(data), examples)
     rows = list(data)
     if not rows:
