@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
-from hardalign.corpora.fetch import fetch_file
+from hardalign.corpora.fetch import corpus_files
 from hardalign.corpora.registry import RegisteredCorpus, Split, registry, unknown_corpus
 from hardalign.corpora.toys import toy_target, toy_words
 from hardalign.data.example import Example
@@ -139,7 +139,7 @@ def _toy(origin: CorpusOrigin) -> Corpus:
 
 
 def _registered(corpus: RegisteredCorpus, data_dir: Path | None, origin: CorpusOrigin) -> Corpus:
-    files = {file.split: fetch_file(corpus, file, data_dir) for file in corpus.files}
+    files = corpus_files(corpus, data_dir)
     layout = corpus.collection.format
 
     def part(split: Split, purpose: Purpose) -> list[Example]:

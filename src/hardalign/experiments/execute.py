@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import hardalign
 from hardalign.bundled import MODEL
@@ -40,26 +40,33 @@ def execute(
     if (folder / RESULT).exists():
         return read_result(folder)
     settings = settings_of(run)
-    options: dict[str, Any] = settings.recipe | {
-        "out": folder / MODEL,
-        "system": run.system,
-        "size": settings.model,
-        "seed": run.seed,
-        "device": device,
-        "threads": 1,  # runs side by side use the cores better than one run's threads
-        "resume": True,
-        "reporter": reporter,
-    }
+    recipe = settings.training
+    train = partial(
+        hardalign.train,
+        out=folder / MODEL,
+        system=run.system,
+        size=settings.model,
+        seed=run.seed,
+        epochs=recipe.epochs,
+        batch_size=recipe.batch_size,
+        learning_rate=recipe.learning_rate,
+        clip=recipe.clip,
+        average=recipe.average,
+        invent=recipe.invent,
+        device=device,
+        threads=1,  # runs side by side use the cores better than one run's threads
+        resume=True,
+        reporter=reporter,
+    )
     if (files := run.files) is None:
         # The seed is for weights and order alone: all runs must have the same test words.
-        corpus = load_corpus(
-            run.corpus, stress=settings.stress, size=settings.words, data_dir=data_dir
-        )
-        predictor, test = hardalign.train(corpus, **options), corpus.test
+        words, stress = settings.words, settings.stress
+        corpus = load_corpus(run.corpus, stress=stress, size=words, data_dir=data_dir)
+        predictor, test = train(corpus), corpus.test
     else:
         _check_unchanged(files)
         test = list(read_examples(files.test, FORMATS[files.format], "evaluation"))
-        predictor = hardalign.train(files.train, files.dev, format=files.format, **options)
+        predictor = train(files.train, files.dev, format=files.format)
     result = _evaluate(run, folder, predictor, test)
     (folder / FAILURE).unlink(missing_ok=True)
     write_json(folder / RESULT, result.to_dict())

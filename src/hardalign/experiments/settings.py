@@ -1,9 +1,9 @@
-"""From a run to what ``hardalign.train`` is told: the settings of its size, then its overrides."""
+"""From a run to the settings it is trained with: those of its size, then its overrides."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from hardalign.config import CLIPS, ModelConfig, TrainingConfig, find_size
@@ -15,10 +15,8 @@ from hardalign.systems import find_system
 _RECIPE = ("epochs", "batch_size", "learning_rate", "clip", "average", "invent")
 _CORPUS = {"words": "int", "strip_stress": "bool"}
 """What of a corpus is used: the options of ``hardalign train --corpus``."""
-_MODEL = {field.name: str(field.type) for field in fields(ModelConfig) if field.name != "system"}
-_TRAINING = {
-    field.name: str(field.type) for field in fields(TrainingConfig) if field.name in _RECIPE
-}
+_MODEL = {one.name: str(one.type) for one in fields(ModelConfig) if one.name != "system"}
+_TRAINING = {one.name: str(one.type) for one in fields(TrainingConfig) if one.name in _RECIPE}
 OVERRIDES = _MODEL | _TRAINING | _CORPUS
 """The settings that a plan may override, with their types as they are declared."""
 
@@ -31,11 +29,6 @@ class Settings:
     training: TrainingConfig
     words: int | None
     stress: bool
-
-    @property
-    def recipe(self) -> dict[str, Any]:
-        """The settings of the training that a plan may override, by name."""
-        return {name: value for name, value in asdict(self.training).items() if name in _RECIPE}
 
 
 def settings_of(run: Run) -> Settings:
