@@ -111,11 +111,11 @@ def test_agrees_with_a_naive_implementation(
     total_length = sum(len(r) for _, r in pairs) or 1
     assert metrics.per_corpus == pytest.approx(sum(distances) / total_length)
     assert metrics.mfs == pytest.approx(sum(naive_f_score(p, r) for p, r in pairs) / n)
-    assert all(math.isfinite(value) for value in metrics.as_dict().values())
+    assert all(math.isfinite(value) for value in metrics.to_dict().values())
 
 
-def test_as_dict_is_json() -> None:
-    text = json.dumps(evaluate([("a",)], [[("a",)]]).as_dict())
+def test_to_dict_is_json() -> None:
+    text = json.dumps(evaluate([("a",)], [[("a",)]]).to_dict())
     assert set(json.loads(text)) == {"n", "acc", "wer", "per", "per_corpus", "mfs", "mld"}
 
 

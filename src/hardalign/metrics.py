@@ -72,7 +72,7 @@ class Metrics:
     mld: float
     """Mean Levenshtein distance."""
 
-    def as_dict(self) -> dict[str, int | float]:
+    def to_dict(self) -> dict[str, int | float]:
         """Return the figures by name, ready for JSON."""
         return asdict(self)
 

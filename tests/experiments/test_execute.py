@@ -52,7 +52,7 @@ def test_result(system: str, tmp_path: Path) -> None:
     test = load_corpus("toy:copy", size=60).test
     predictor = load(tmp_path / MODEL)
     predicted = [best.symbols for (best,) in predictor.answers(test, Search())]
-    assert result.metrics == evaluate(predicted, [item.targets for item in test]).as_dict()
+    assert result.metrics == evaluate(predicted, [item.targets for item in test]).to_dict()
     assert result.run == what
     assert result.epochs == 2
     assert result.sources == len(result.correct) == len(test)

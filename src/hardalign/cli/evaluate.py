@@ -103,7 +103,7 @@ def evaluate(
         ]
     )
     if json:
-        print(dumps({**metrics.as_dict(), "ece": ece, "signature": signature}, ensure_ascii=False))
+        print(dumps({**metrics.to_dict(), "ece": ece, "signature": signature}, ensure_ascii=False))
         return
     print(f"n             {metrics.n}")
     print(f"ACC           {metrics.acc:.2f}")

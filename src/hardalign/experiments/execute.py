@@ -91,7 +91,7 @@ def _evaluate(run: Run, folder: Path, predictor: Predictor, test: list[Example])
     epochs = epochs_of(folder)
     return Result(
         run=run,
-        metrics=evaluate(predictions, references).as_dict(),
+        metrics=evaluate(predictions, references).to_dict(),
         parameters=predictor.parameters,
         epochs=len(epochs),
         seconds=sum(row["seconds"] for row in epochs),

@@ -69,7 +69,7 @@ class Contest:
         both, none = self.agreed
         return {
             "n": len(self.items),
-            "models": [{"model": one.model, **one.metrics.as_dict()} for one in self.answers],
+            "models": [{"model": one.model, **one.metrics.to_dict()} for one in self.answers],
             "all_right": both,
             "none_right": none,
             "comparisons": [

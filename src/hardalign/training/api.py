@@ -21,7 +21,7 @@ from hardalign.training.data import Data, read_data
 from hardalign.training.job import Reporter
 from hardalign.training.machine import Machine
 from hardalign.training.members import train_members
-from hardalign.training.run import Run, train_again, train_folder
+from hardalign.training.run import Task, train_again, train_folder
 from hardalign.training.warmstart import Start
 
 FEW_PAIRS = 1000
@@ -174,13 +174,13 @@ def train(
         members=members,
         start=None if beginning is None else beginning.name,
     )
-    run = Run(description, data.train, data.dev, machine, beginning, resume, overwrite)
+    task = Task(Path(out), description, data.train, data.dev, machine, beginning, resume, overwrite)
     if members > 1:
-        train_members(Path(out), run, processes, reporter)
+        train_members(task, processes, reporter)
     elif refit:
-        train_again(Path(out), run, reporter)
+        train_again(task, reporter)
     else:
-        train_folder(Path(out), run, reporter)
+        train_folder(task, reporter)
     if epochs and (advice := _advice(data.train, pairs, members, invent)):
         reporter.note(advice)
     return load(out)

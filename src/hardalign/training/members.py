@@ -5,33 +5,27 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import uuid
 from collections.abc import Sequence
 from dataclasses import replace
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from hardalign.errors import HardalignError
 from hardalign.folder import member_folders
-from hardalign.lock import locked
-from hardalign.training.claim import claim_folder
 from hardalign.training.job import Development, Reporter
-from hardalign.training.run import Run, calibrate, train_folder
-
-Task = tuple[Path, Run]
+from hardalign.training.run import Task, calibrate, claimed, train_folder
 
 
-def train_members(folder: Path, run: Run, processes: int, reporter: Reporter) -> None:
+def train_members(task: Task, processes: int, reporter: Reporter) -> None:
     """Trains the members of an ensemble, then finds one temperature for all together.
 
     Members that are complete are not trained again when the run is resumed.
 
     Args:
-        folder: Of the ensemble.
-        run: Of the first member; each other has the next seed.
+        task: That of the ensemble; its first member has its seed, each other the next one.
         processes: How many members to train at a time, each in a process of its own; 1 trains them
             one after the other in this one.
         reporter: Is told how training goes; of several processes, by notes.
@@ -39,41 +33,37 @@ def train_members(folder: Path, run: Run, processes: int, reporter: Reporter) ->
     Raises:
         HardalignError: If a member's training fails.
     """
-    with locked(folder, f"train {uuid.uuid4()}"):
-        description = claim_folder(
-            folder, run.description, resume=run.resume, overwrite=run.overwrite, note=reporter.note
-        )
-        tasks = []
-        for k, path in enumerate(member_folders(folder, description.members)):
-            training = replace(description.training, seed=description.training.seed + k)
-            own = replace(description, training=training, members=1)
-            tasks.append((path, replace(run, description=own)))
+    with claimed(task, reporter) as claim:
+        description, training = claim.description, claim.description.training
+        members = []
+        for k, folder in enumerate(member_folders(claim.folder, description.members)):
+            seeded = replace(description, training=replace(training, seed=training.seed + k))
+            members.append(replace(claim, folder=folder, description=replace(seeded, members=1)))
         if processes == 1:
-            for number, (path, task) in enumerate(tasks, start=1):
-                reporter.note(f"member {number} of {len(tasks)}: {path}")
-                train_folder(path, task, reporter)
+            for number, member in enumerate(members, start=1):
+                reporter.note(f"member {number} of {len(members)}: {member.folder}")
+                train_folder(member, reporter)
         else:
-            _train_beside(tasks, processes, reporter)
-        if description.training.epochs:
-            calibrate(folder, Development.of(run.dev, description.vocabulary).pairs)
+            _train_beside(members, processes, reporter)
+        if training.epochs:
+            calibrate(claim.folder, Development.of(claim.dev, description.vocabulary).pairs)
 
 
 def _train_beside(tasks: Sequence[Task], processes: int, reporter: Reporter) -> None:
     """Trains so many members at a time; all end with the first failure, or with this process."""
     context = get_context("spawn")  # torch does not survive a fork
     waiting = list(tasks)
-    running: dict[Any, tuple[Path, BaseProcess]] = {}
+    running: dict[Connection, tuple[Path, BaseProcess]] = {}
     try:
         while waiting or running:
             while waiting and len(running) < processes:
-                folder, run = waiting.pop(0)
-                ours, theirs = context.Pipe(duplex=False)
-                worker = context.Process(target=_work, args=(folder, run, theirs), daemon=True)
+                task = waiting.pop(0)
+                receiver, sender = context.Pipe(duplex=False)
+                worker = context.Process(target=_work, args=(task, sender), daemon=True)
                 worker.start()
-                theirs.close()
-                running[ours] = folder, worker
-            ready = wait(list(running))
-            for connection in [one for one in running if one in ready]:
+                sender.close()
+                running[receiver] = task.folder, worker
+            for connection in cast(list[Connection], wait(list(running))):
                 folder, process = running[connection]
                 try:
                     failed, text = connection.recv()
@@ -95,12 +85,12 @@ def _train_beside(tasks: Sequence[Task], processes: int, reporter: Reporter) -> 
             process.join()
 
 
-def _work(folder: Path, run: Run, connection: Connection) -> None:
+def _work(task: Task, connection: Connection) -> None:
     """Trains one member in a process of its own."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends us
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
-        train_folder(folder, run, _Sender(connection))
+        train_folder(task, _Sender(connection))
         connection.send((False, "complete"))
     except HardalignError as error:
         connection.send((True, str(error)))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -25,9 +27,10 @@ HELD_OUT = "held-out"
 
 
 @dataclass(frozen=True)
-class Run:
-    """All that a run needs but a folder; can travel to another process."""
+class Task:
+    """What to train, on what, and into which folder; can travel to another process."""
 
+    folder: Path
     description: Description
     train: list[Example]
     dev: list[Example]
@@ -37,28 +40,43 @@ class Run:
     overwrite: bool = False
 
 
-def train_folder(folder: Path, run: Run, reporter: Reporter) -> None:
+@contextmanager
+def claimed(task: Task, reporter: Reporter) -> Iterator[Task]:
+    """Locks and claims the folder of a task; gives the task with the threads that it will have.
+
+    Raises:
+        HardalignError: If the folder cannot be used.
+    """
+    with locked(task.folder, f"train {uuid.uuid4()}"):
+        description = claim_folder(
+            task.folder,
+            task.description,
+            resume=task.resume,
+            overwrite=task.overwrite,
+            note=reporter.note,
+        )
+        yield replace(task, description=description)
+
+
+def train_folder(task: Task, reporter: Reporter) -> None:
     """Trains one model, and leaves it calibrated, unless it has learned its development set too.
 
     Raises:
         HardalignError: If the folder cannot be used, or training diverges.
     """
-    with locked(folder, f"train {uuid.uuid4()}"):
-        description = claim_folder(
-            folder, run.description, resume=run.resume, overwrite=run.overwrite, note=reporter.note
-        )
-        job = Job.of(folder, description, run.train, run.dev, run.start)
+    with claimed(task, reporter) as claim:
+        job = Job.of(claim.folder, claim.description, claim.train, claim.dev, claim.start)
         if job.development.unspellable:
             reporter.note(
                 f"{job.development.unspellable} development targets have symbols never seen in "
                 "training: they count as wrong, and not in the development log-likelihood"
             )
-        progress = train(job, run.machine, reporter)
-        if progress.epoch and description.schedule is None:
-            calibrate(folder, job.development.pairs)
+        progress = train(job, claim.machine, reporter)
+        if progress.epoch and claim.description.schedule is None:
+            calibrate(claim.folder, job.development.pairs)
 
 
-def train_again(folder: Path, run: Run, reporter: Reporter) -> None:
+def train_again(task: Task, reporter: Reporter) -> None:
     """Finds epochs and learning rates with a development set held out, then trains on all.
 
     The second run has as many epochs as the first needed to its best weights, each by the learning
@@ -68,33 +86,33 @@ def train_again(folder: Path, run: Run, reporter: Reporter) -> None:
     Raises:
         HardalignError: If a folder cannot be used, or training diverges.
     """
-    if folder.is_dir() and any(folder.iterdir()) and not (run.resume or run.overwrite):
+    folder = task.folder
+    if folder.is_dir() and any(folder.iterdir()) and not (task.resume or task.overwrite):
         raise not_empty(folder)
     held_out = folder / HELD_OUT
-    train_folder(held_out, run, reporter)
+    train_folder(replace(task, folder=held_out), reporter)
     checkpoint = read_checkpoint(held_out)
-    progress = checkpoint.progress if checkpoint else None
-    history = progress.history[: progress.best_epoch] if progress else []
-    examples = run.train + run.dev
+    epochs = checkpoint.progress.history[: checkpoint.progress.best_epoch] if checkpoint else []
+    examples = task.train + task.dev
     vocabulary = Vocabulary.of(examples)
     description = replace(
-        run.description,
-        vocabulary=run.start.extended(vocabulary) if run.start else vocabulary,
-        training=replace(run.description.training, epochs=len(history)),
+        task.description,
+        vocabulary=task.start.extended(vocabulary) if task.start else vocabulary,
+        training=replace(task.description.training, epochs=len(epochs)),
         temperature=read_description(held_out).temperature,
-        schedule=tuple(row["learning_rate"] for row in history),
+        schedule=tuple(row["learning_rate"] for row in epochs),
     )
-    reporter.note(f"{folder}: {len(history)} epochs on training and development data together")
-    # The folder has the first run's in it by now, but is otherwise as it was found.
-    again = replace(run, description=description, train=examples, resume=not run.overwrite)
-    train_folder(folder, again, reporter)
+    reporter.note(f"{folder}: {len(epochs)} epochs on training and development data together")
+    # The folder has the first run's in it by now, but is otherwise as it was before.
+    resume = not task.overwrite
+    train_folder(replace(task, description=description, train=examples, resume=resume), reporter)
 
 
 def calibrate(folder: Path, pairs: list[Encoded]) -> None:
-    """Writes the temperature into a folder at which its model finds given pairs most probable."""
+    """Writes into a model's folder the temperature at which it finds pairs most probable."""
     members, description = load_members(folder)
     runtime = build_members(
-        [(own.model, tensors) for tensors, own in members], description.vocabulary
+        [(member.model, tensors) for tensors, member in members], description.vocabulary
     )
     temperature = round(fit_temperature(runtime, pairs), 4)
     write_description(folder, replace(description, temperature=temperature))
