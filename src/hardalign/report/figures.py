@@ -89,9 +89,9 @@ def _draw_size(ax: Axes, systems: list[str], size: str, group: dict[str, dict[st
         ax.plot([mean - spread, mean + spread], [y, y], linewidth=1.5, **look)
         ax.plot([mean], [y], "o", markersize=5, label=f"{size}, ours", **look)
         theirs = [published_accuracy(corpus, size, system) for corpus in common]
-        if known := [value for value in theirs if value is not None]:
+        if figures := [figure for figure in theirs if figure is not None]:
             look |= {"markersize": 8, "markerfacecolor": "none"}
-            ax.plot([statistics.fmean(known)], [y], "o", label=f"{size}, the paper's", **look)
+            ax.plot([statistics.fmean(figures)], [y], "o", label=f"{size}, the paper's", **look)
     return f"{size}: {len(common)} of {len(group)} data sets"
 
 
@@ -109,11 +109,11 @@ def draw_against_paper(cells: Cells) -> Figure | None:
     figure, axes = _panels(tasks, height=3.6)
     order = in_order({system for _, system, _, _ in points})
     for ax, task in zip(axes, tasks, strict=True):
-        mine = [point for point in points if point[0].task == task]
-        values = [value for _, _, *both in mine for value in both]
+        shown = [point for point in points if point[0].task == task]
+        values = [accuracy for _, _, *accuracies in shown for accuracy in accuracies]
         ends = min(values) - 1, max(values) + 1
         ax.plot(ends, ends, color="#999999", linewidth=0.8, zorder=0)
-        for setting, system, paper, ours in mine:
+        for setting, system, paper, ours in shown:
             colour = COLOURS[order.index(system) % len(COLOURS)]
             marker = MARKERS[order.index(system) % len(MARKERS)]
             small = setting.size == "small"

@@ -138,9 +138,9 @@ def decide(finding: Finding, cells: Cells) -> tuple[Verdict, list[Decision]]:
     Returns the verdict on the finding, and those on its claims.
     """
     gathered = {claim: _evidence(claim, cells) for claim in finding.claims}
-    evidence = {claim: about for claim, about in gathered.items() if about is not None}
-    p_words = holm({claim: about.words.p for claim, about in evidence.items()})
-    p_seeds = holm({claim: about.seeds.p for claim, about in evidence.items() if about.seeds})
+    evidence = {claim: items for claim, items in gathered.items() if items is not None}
+    p_words = holm({claim: items.words.p for claim, items in evidence.items()})
+    p_seeds = holm({claim: items.seeds.p for claim, items in evidence.items() if items.seeds})
     decisions = []
     for claim in finding.claims:
         if claim in evidence:

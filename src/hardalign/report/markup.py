@@ -11,25 +11,27 @@ from rich.cells import cell_len
 MISSING = "–"
 """What stands where there is no figure."""
 
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "$": r"\$",
-    "&": r"\&",
-    "#": r"\#",
-    "_": r"\_",
-    "%": r"\%",
-    "^": r"\textasciicircum{}",
-    "~": r"\textasciitilde{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    "[": "{[}",  # the first cell of a row would be taken for the argument of the \\ before it
-    "]": "{]}",
-    "±": r"\textpm{}",
-    "–": r"\textendash{}",
-}
+_LATEX = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "{": r"\{",
+        "}": r"\}",
+        "$": r"\$",
+        "&": r"\&",
+        "#": r"\#",
+        "_": r"\_",
+        "%": r"\%",
+        "^": r"\textasciicircum{}",
+        "~": r"\textasciitilde{}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "|": r"\textbar{}",
+        "[": "{[}",  # the first cell of a row would be taken for the argument of the \\ before it
+        "]": "{]}",
+        "±": r"\textpm{}",
+        "–": r"\textendash{}",
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class Table:
     """How many columns, from the left, hold words; the others hold numbers and go to the right."""
 
     def markdown(self) -> str:
-        """As GitHub shows it."""
+        """Returns the table as GitHub shows it."""
         rule = ["---"] * self.texts + ["---:"] * (len(self.header) - self.texts)
         lines = [
             _line(map(escape_markdown, self.header)),
@@ -53,7 +55,7 @@ class Table:
         return f"**{escape_markdown(self.caption)}**\n\n" + "\n".join(lines) + "\n"
 
     def text(self) -> str:
-        """Lay it out for a terminal, columns aligned."""
+        """Returns the table for a terminal, columns aligned."""
         rows = [self.header, *self.rows]
         widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
         lines = []
@@ -67,7 +69,7 @@ class Table:
         return "".join(lines)
 
     def latex(self) -> str:
-        """As a ``longtable`` with the rules of ``booktabs``."""
+        """Returns the table as a ``longtable`` with the rules of ``booktabs``."""
         columns = "l" * self.texts + "r" * (len(self.header) - self.texts)
         lines = [
             rf"\begin{{longtable}}{{{columns}}}",
@@ -84,19 +86,19 @@ class Table:
 
 
 def escape_markdown(text: str) -> str:
-    """A text as it reads, in one line, with nothing that Markdown would take for a mark."""
+    """Returns a text as it reads, in one line, with nothing that Markdown would take for a mark."""
     return re.sub(r"([\\`*_\[\]<>|#~])", r"\\\1", " ".join(text.split()))
 
 
 def escape_latex(text: str) -> str:
-    """A text as it reads, in one line, with nothing that LaTeX would take for a command."""
-    escaped = "".join(_LATEX.get(character, character) for character in " ".join(text.split()))
+    """Returns a text as it reads, in one line, with nothing that LaTeX would take for a command."""
+    escaped = " ".join(text.split()).translate(_LATEX)
     # A sign before a number is no hyphen.
     return re.sub(r"(?<![\w$])[+-](?=\d)", r"$\g<0>$", escaped)
 
 
 def number(value: float | None, decimals: int, *, sign: bool = False) -> str:
-    """A figure as the paper prints it, or a dash where there is none."""
+    """Returns a figure as the paper prints it, or a dash where there is none."""
     if value is None:
         return MISSING
     rounded = round(value, decimals) + 0.0  # -0.04 is 0.0, not -0.0
@@ -104,7 +106,7 @@ def number(value: float | None, decimals: int, *, sign: bool = False) -> str:
 
 
 def with_deviation(value: float | None, deviation: float | None, decimals: int) -> str:
-    """A mean and, where there is one, its standard deviation."""
+    """Returns a mean and, where there is one, its standard deviation."""
     text = number(value, decimals)
     return text if deviation is None else f"{text} ± {number(deviation, decimals)}"
 

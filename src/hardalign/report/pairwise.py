@@ -20,21 +20,21 @@ def squares(cells: Cells) -> dict[Setting, Square]:
 
 
 def pair_tables(cells: Cells, compared: dict[Setting, Square]) -> Iterator[Table]:
-    """One square per setting with at least two systems: by how many points a row beats a column."""
+    """Gives a square per setting with two systems or more: by how many points rows beat columns."""
     for setting, square in compared.items():
         if square:
             yield _table(str(setting), list(cells[setting]), square)
 
 
 def overall_tables(cells: Cells) -> Iterator[Table]:
-    """One square per size over the paper's data: each data set that both systems have counts once.
+    """Gives a square per size over the paper's data: a data set that both systems have counts once.
 
     How many these are stands in brackets.
     """
     for size in SIZES:
-        chosen = [systems for s, systems in cells.items() if s.size == size and s.is_the_papers]
-        names = in_order({name for systems in chosen for name in systems})
-        if square := _square(names, chosen):
+        settings = [systems for s, systems in cells.items() if s.size == size and s.is_the_papers]
+        names = in_order({name for systems in settings for name in systems})
+        if square := _square(names, settings):
             yield _table(f"All data sets, {size}", names, square, counted=True)
 
 
@@ -43,15 +43,15 @@ def _square(names: list[str], settings: list[dict[str, Cell]]) -> Square:
     tests = {}
     for first, second in combinations(names, 2):
         both = [systems for systems in settings if {first, second} <= systems.keys()]
-        items = (differences(systems[first], systems[second]) for systems in both)
-        if data_sets := [one for one in items if one is not None]:
+        points = (differences(systems[first], systems[second]) for systems in both)
+        if data_sets := [of_items for of_items in points if of_items is not None]:
             tests[first, second] = compare(data_sets)
     adjusted = holm({names: test.p for names, test in tests.items()})
     return {names: (test, adjusted[names]) for names, test in tests.items()}
 
 
 def _table(where: str, systems: list[str], square: Square, *, counted: bool = False) -> Table:
-    """By how many points each row beats each column."""
+    """Returns by how many points each row beats each column."""
 
     def entry(row: str, column: str) -> str:
         if row == column:

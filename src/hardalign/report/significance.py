@@ -63,16 +63,15 @@ def compare(differences: Sequence[Floats]) -> Comparison:
     Args:
         differences: For each data set the differences of its items, first system minus second.
     """
-    if not differences or any(len(one) == 0 for one in differences):
+    if not differences or any(len(items) == 0 for items in differences):
         raise ValueError("nothing to compare: a data set without items")
-    means = [float(one.mean()) for one in differences]
-    difference = float(np.mean(means))
+    difference = float(np.mean([items.mean() for items in differences]))
     # Apart, so that p does not depend on which system is called the first.
     signs, samples = np.random.default_rng(SEED), np.random.default_rng(SEED)
     flipped, resampled = np.zeros(DRAWS), np.zeros(DRAWS)
-    for one in differences:
-        flipped += _flipped_means(one, signs)
-        resampled += _resampled_means(one, samples)
+    for items in differences:
+        flipped += _flipped_means(items, signs)
+        resampled += _resampled_means(items, samples)
     # A draw that equals the observed difference must count, whatever the rounding of its sum.
     as_large = np.abs(flipped / len(differences)) >= abs(difference) - 1e-12
     low, high = np.quantile(resampled / len(differences), [0.025, 0.975])
@@ -83,7 +82,7 @@ def compare(differences: Sequence[Floats]) -> Comparison:
         low=float(low),
         high=float(high),
         data_sets=len(differences),
-        items=sum(len(one) for one in differences),
+        items=sum(map(len, differences)),
     )
 
 
@@ -104,14 +103,14 @@ def compare_seeds(data_sets: Sequence[tuple[Sequence[float], Sequence[float]]]) 
         data_sets: For each the accuracies of the runs of the first system, then of the second, at
             least two of both.
     """
-    difference, variance, shares = 0.0, 0.0, 0.0
+    difference = variance = shares = 0.0
     for runs in data_sets:
         for sign, accuracies in zip((1, -1), runs, strict=True):
             count = len(accuracies)
-            part = float(np.var(accuracies, ddof=1)) / count / len(data_sets) ** 2
+            share = float(np.var(accuracies, ddof=1)) / count / len(data_sets) ** 2
             difference += sign * float(np.mean(accuracies)) / len(data_sets)
-            variance += part
-            shares += part**2 / (count - 1)
+            variance += share
+            shares += share**2 / (count - 1)
     if variance == 0:  # all seeds did the same
         return SeedComparison(difference, 1.0 if difference == 0 else 1 / (1 + DRAWS))
     freedom = variance**2 / shares

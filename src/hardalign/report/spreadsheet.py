@@ -16,7 +16,7 @@ Row = dict[str, str | int | float | None]
 
 
 def results_csv(cells: Cells) -> str:
-    """Every figure of every setting and system that has runs, the paper's beside it.
+    """Returns every figure of every setting and system that has runs, the paper's beside it.
 
     Where there are several seeds, epochs and seconds are means.
     """
@@ -29,7 +29,7 @@ def results_csv(cells: Cells) -> str:
 
 
 def pairs_csv(compared: dict[Setting, Square]) -> str:
-    """Every pair of systems that was compared on a data set."""
+    """Returns every pair of systems that was compared on a data set."""
     return _write(
         asdict(setting)
         | {"first": first, "second": second, "points": test.difference}
@@ -42,7 +42,7 @@ def pairs_csv(compared: dict[Setting, Square]) -> str:
 def _figures(setting: Setting, cell: Cell, metric: Metric) -> Row:
     paper = published(setting.corpus, setting.size, cell.system, metric)
     ours, deviation = average([cell], metric)
-    runs = cell.results
+    results = cell.results
     return {
         "task": setting.task,
         **asdict(setting),
@@ -52,11 +52,11 @@ def _figures(setting: Setting, cell: Cell, metric: Metric) -> Row:
         "ours": ours,
         "sd": deviation,
         "difference": None if paper is None or ours is None else ours - paper,
-        "seeds": " ".join(str(run.run.seed) for run in runs),
-        "items": runs[0].sources,
-        "parameters": runs[0].parameters,
-        "epochs": statistics.fmean(run.epochs for run in runs),
-        "seconds": statistics.fmean(run.seconds for run in runs),
+        "seeds": " ".join(str(result.run.seed) for result in results),
+        "items": results[0].sources,
+        "parameters": results[0].parameters,
+        "epochs": statistics.fmean(result.epochs for result in results),
+        "seconds": statistics.fmean(result.seconds for result in results),
     }
 
 

@@ -29,7 +29,7 @@ Row = tuple[str, ...]
 
 
 def summary_table(cells: Cells) -> Table:
-    """What a grid has achieved, a row for each system and setting, for a terminal."""
+    """Returns what a grid has achieved, a row for each system and setting, for a terminal."""
     metrics = (ACC, PER, MLD)
     rows = [
         (
@@ -46,7 +46,7 @@ def summary_table(cells: Cells) -> Table:
 
 
 def average_tables(cells: Cells) -> Iterator[Table]:
-    """The paper's main table, one per task, size and recipe that has runs.
+    """Gives the paper's main table for each task, size and recipe that has runs.
 
     Ours and the paper's are over the data sets that both have; the paper's average over all of its
     data sets stands beside them.
@@ -59,7 +59,7 @@ def average_tables(cells: Cells) -> Iterator[Table]:
         rows = [
             (
                 *_names(system),
-                f"{sum(system in one for one in shared.values())} of {len(everything)}",
+                f"{sum(system in systems for systems in shared.values())} of {len(everything)}",
                 *_average(task, size, system, shared),
             )
             for system in _systems(shared.values())
@@ -70,7 +70,7 @@ def average_tables(cells: Cells) -> Iterator[Table]:
 
 
 def breakdown_tables(cells: Cells) -> Iterator[Table]:
-    """Every data set that has a run, one table per task, size and recipe."""
+    """Gives every data set that has a run, in a table for each task, size and recipe."""
     for title, task, _, settings in _groups(cells):
         rows = [
             (setting.corpus, *_names(system), *_breakdown(setting, system, cells[setting]))
@@ -83,13 +83,13 @@ def breakdown_tables(cells: Cells) -> Iterator[Table]:
 
 
 def coverage_table(cells: Cells) -> Table:
-    """How much of the paper's grid there is."""
+    """Returns how much of the paper's grid there is."""
     rows: list[Row] = []
     for task in (task for task in TASKS if task != OTHER):
         corpora = paper_corpora(task)
         present = {s for s in cells if s.corpus in corpora and s.size in SIZES}
-        named = {(s.corpus, s.size, paper_name(y)) for s in present for y in cells[s]}
-        count = sum(name is not None for _, _, name in named)
+        runs = {(s.corpus, s.size, paper_name(system)) for s in present for system in cells[s]}
+        count = sum(name is not None for _, _, name in runs)
         everything = len(corpora) * len(SIZES) * len(paper_systems())
         without = [c for c in corpora if c not in {s.corpus for s in present}]
         rows.append(
@@ -109,13 +109,13 @@ def coverage_table(cells: Cells) -> Table:
 def _average(
     task: str, size: str, system: str, shared: dict[str, dict[str, Cell]]
 ) -> Iterator[str]:
-    mine = {corpus: systems[system] for corpus, systems in shared.items() if system in systems}
+    ours = {corpus: systems[system] for corpus, systems in shared.items() if system in systems}
     for metric in METRICS[task]:
-        theirs = [published(corpus, size, system, metric) for corpus in mine]
-        known = [value for value in theirs if value is not None]
-        paper = statistics.fmean(known) if known else None
+        theirs = [published(corpus, size, system, metric) for corpus in ours]
+        figures = [figure for figure in theirs if figure is not None]
+        paper = statistics.fmean(figures) if figures else None
         yield number(published_average(task, size, system, metric), metric.decimals)
-        yield from _figures(paper, *average(list(mine.values()), metric), metric)
+        yield from _figures(paper, *average(list(ours.values()), metric), metric)
 
 
 def _breakdown(setting: Setting, system: str, cells: dict[str, Cell]) -> Iterator[str]:
@@ -136,7 +136,7 @@ def _figures(paper: float | None, ours: float | None, sd: float | None, metric: 
 
 
 def _groups(cells: Cells) -> Iterator[tuple[str, str, str, list[Setting]]]:
-    """Settings that belong into one table, of one task, size and recipe; its title first."""
+    """Gives the title, task, size and settings of each table: those of one recipe together."""
 
     def key(setting: Setting) -> tuple[int, bool, str]:
         return list(TASKS).index(setting.task), setting.size != "small", setting.overrides

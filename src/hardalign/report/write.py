@@ -61,7 +61,7 @@ def write_report(folder: Path) -> list[Path]:
         ),
         "## Averages\n",
         ABOUT_TABLES,
-        *(f"{escape_markdown(remark)}\n" for remark in remarks(one.corpus for one in cells)),
+        *(f"{escape_markdown(remark)}\n" for remark in remarks(s.corpus for s in cells)),
         *_markdown(averages),
         "## What is missing\n",
         coverage.markdown(),
@@ -81,8 +81,8 @@ def write_report(folder: Path) -> list[Path]:
         "significance.csv": pairs_csv(compared),
         "tables.tex": "\n".join([LATEX_HEAD, *(table.latex() for table in tables)]),
     }
-    for name, content in files.items():
-        write_bytes(target / name, content.encode())
+    for name, text in files.items():
+        write_bytes(target / name, text.encode())
     return [*(target / name for name in files), *(pictures or ())]
 
 
@@ -122,8 +122,7 @@ LATEX_HEAD = r"% Needs \usepackage{booktabs,longtable}; some tables are wide." +
 
 
 def _markdown(tables: Iterable[Table]) -> Iterator[str]:
-    nothing = "No runs at hand.\n"
-    yield from [table.markdown() for table in tables] or [nothing]
+    yield from [table.markdown() for table in tables] or ["No runs at hand.\n"]
 
 
 def _failed(failures: list[Failure]) -> Iterator[str]:
@@ -145,6 +144,6 @@ def _shown(pictures: dict[Path, str] | None) -> Iterator[str]:
 
 
 def _unfinished(folder: Path) -> int:
-    """Runs that were begun and have neither succeeded nor failed."""
+    """Returns how many runs were begun and have neither succeeded nor failed."""
     begun = [path.parent for path in folder.glob(f"*/{RUN}")]
-    return sum(not any((one / name).exists() for name in (RESULT, FAILURE)) for one in begun)
+    return sum(not (run / RESULT).exists() and not (run / FAILURE).exists() for run in begun)
