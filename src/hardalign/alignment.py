@@ -86,26 +86,26 @@ class Alignment:
         return np.asarray(-(weights * logs).sum(1)) + 0.0  # no -0.0
 
     def edges(self, threshold: float = EDGE) -> list[tuple[int, int]]:
-        """(source index, target index) wherever the weight exceeds the threshold.
+        """Returns (source index, target index) wherever the weight exceeds the threshold.
 
         There are none to begin, end and tags: these are no place in the source string.
         """
         return edges(self.posterior, threshold)
 
     def is_monotonic(self, threshold: float = EDGE) -> bool:
-        """Whether no two of the ``edges`` cross."""
+        """Returns whether no two of the ``edges`` cross."""
         return not cross(self.edges(threshold))
 
     def pharaoh(self) -> str:
-        """The ``pairs`` as text: ``0-0 1-1 2-2 4-3 5-4``."""
+        """Returns the ``pairs`` as text: ``0-0 1-1 2-2 4-3 5-4``."""
         return write_pharaoh(self.pairs)
 
     def symbol_text(self) -> str:
-        """The most probable alignment as text that can be read back; see ``hardalign.notation``."""
+        """Returns the best alignment as text that can be read back; see ``hardalign.notation``."""
         return write_symbols(self._links)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, as JSON can hold it: weights of begin, tags and end apart from the source's.
+        """Returns all of it for JSON: the weights of begin, tags and end apart from the source's.
 
         ``stop`` is the row of the end of the target: where the model looked when it stopped.
         """
@@ -151,7 +151,7 @@ class Alignment:
         return f"{self.system}: {words}" if self.system else words
 
     def __str__(self) -> str:
-        """A heat map for the terminal; ``⊢`` and ``⊣`` are begin and end."""
+        """Draws a heat map for the terminal; ``⊢`` and ``⊣`` are begin and end."""
         return draw_text(self._panel)
 
     def _repr_html_(self) -> str:

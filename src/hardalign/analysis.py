@@ -34,7 +34,7 @@ class Breakdown:
 
     @classmethod
     def of(cls, items: Iterable[Item], threshold: float = EDGE) -> Breakdown:
-        """Count a stream of items; only those that are not monotonic are kept."""
+        """Counts a stream of items; only those that are not monotonic are kept."""
         counts = {
             (correct, monotonic): 0 for correct in (True, False) for monotonic in (True, False)
         }
@@ -46,7 +46,7 @@ class Breakdown:
         return cls(counts, crossing, threshold)
 
     def table(self) -> str:
-        """The table as the paper has it."""
+        """Returns the table as the paper has it."""
         lines = [f"{'':<14}{'correct':>10}{'incorrect':>10}"]
         for name, monotonic in (("monotonic", True), ("non-monotonic", False)):
             correct, incorrect = self.counts[True, monotonic], self.counts[False, monotonic]
@@ -54,7 +54,7 @@ class Breakdown:
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, as JSON can hold it."""
+        """Returns all of it as JSON can hold it."""
         names = {True: "monotonic", False: "non_monotonic"}
         return {
             "n": sum(self.counts.values()),

@@ -19,12 +19,12 @@ class _Settings:
     """Frozen settings that travel through JSON and say so when they come back damaged."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The settings as JSON can hold them."""
+        """Returns the settings as JSON can hold them."""
         return asdict(self)  # type: ignore[call-overload, no-any-return]
 
     @classmethod
     def from_dict(cls, values: object) -> Self:
-        """Rebuild settings that ``to_dict`` made, maybe of an earlier version with fewer of them.
+        """Rebuilds settings that ``to_dict`` made, maybe of an earlier version with fewer of them.
 
         Raises:
             HardalignError: If a setting is unknown or out of range, or there are none at all.
@@ -112,7 +112,7 @@ CLIPS: dict[str, float | None] = {"small": None, "large": 5.0}
 
 
 def find_size(name: str) -> ModelConfig:
-    """The settings of a size.
+    """Returns the settings of a size.
 
     Raises:
         HardalignError: If there is none of that name.

@@ -56,7 +56,7 @@ def locked(folder: Path, holder: str) -> Iterator[None]:
             lock.acquire(timeout=_GRACE)
             break
         except Timeout:
-            other = _read(folder / HOLDER)
+            other = _read_holder(folder / HOLDER)
             if other.get("holder") != holder:
                 raise BusyError(f"{folder}: {_described(other)}") from None
         except OSError:
@@ -71,8 +71,8 @@ def locked(folder: Path, holder: str) -> Iterator[None]:
         lock.release()
 
 
-def _read(path: Path) -> dict[str, Any]:
-    """Who holds the lock; nothing if that is not to be known, as just after it was taken."""
+def _read_holder(path: Path) -> dict[str, Any]:
+    """Returns who holds the lock; nothing where nobody can know, as just after it was taken."""
     try:
         record = json.loads(path.read_bytes())
     except (OSError, ValueError):

@@ -99,10 +99,10 @@ def read_symbols(text: str) -> Links:
     tags: list[str] = []
     entries: list[tuple[int, str, int | None]] = []  # places in the target, symbols, columns
     for item in text.split(" ") if text else ():
-        parts = _ITEM.fullmatch(item)
-        if parts is None:
+        match = _ITEM.fullmatch(item)
+        if match is None:
             raise HardalignError(f"{item!r} is not an aligned symbol: it has no colon")
-        head, body = parts.groups()
+        head, body = match.groups()
         column: int | None = 1 + len(tags) + len(source)
         if head == "":
             column = None
@@ -125,7 +125,7 @@ def read_symbols(text: str) -> Links:
 
 
 def _join(items: Iterable[tuple[str, Sequence[int]]], target: Symbols) -> str:
-    """Write each head with its target symbols, given by their places."""
+    """Writes each head with its target symbols, which come by their places."""
     words = []
     expected = 0
     for head, places in items:
@@ -139,7 +139,7 @@ def _join(items: Iterable[tuple[str, Sequence[int]]], target: Symbols) -> str:
 
 
 def _targets(body: str) -> Iterator[tuple[str, int | None]]:
-    """The symbols after a colon, each with its place if that is given."""
+    """Gives the symbols after a colon, each with its place if that is written."""
     texts = _TARGET.findall(body)
     if "|".join(texts) != body:
         raise HardalignError(f"{body!r} has an empty target symbol, or ends in a backslash")

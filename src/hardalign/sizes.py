@@ -17,7 +17,7 @@ CHAIN_REACH = 5
 
 
 def closest(count: Callable[[int], int], goal: int) -> int:
-    """The size from 1 on whose ``count``, which grows with it, is nearest to ``goal``."""
+    """Returns the size from 1 on whose ``count``, which grows with it, is nearest to ``goal``."""
     above = 1
     while count(above) < goal:
         above *= 2
@@ -29,12 +29,12 @@ def closest(count: Callable[[int], int], goal: int) -> int:
 
 
 def full_joint(config: ModelConfig) -> int:
-    """d_s = 3·d_h: as wide as the decoder state and the encoder state that S reads."""
+    """Returns d_s = 3·d_h: as wide as the decoder state and the encoder state that S reads."""
     return config.decoder + 2 * config.encoder
 
 
 def merged_joint(config: ModelConfig, symbols: int) -> int:
-    """The d_s that pays for merging c̄ into the decoder's input (paper, section 8.2).
+    """Returns the d_s that pays for merging c̄ into the decoder's input (paper, section 8.2).
 
     Args:
         config: Sizes of the model.
@@ -52,7 +52,7 @@ def merged_joint(config: ModelConfig, symbols: int) -> int:
 
 
 def pointer_decoder(config: ModelConfig, actions: int, tags: int) -> int:
-    """The width of the decoder of `monotonic` that spends what T and S cost `soft`.
+    """Returns the width of the decoder of `monotonic` that spends what T and S cost `soft`.
 
     Both have the same symbols to tell apart here, STEP among them: so it was in the paper. Many
     tags, which need a slot each, can cost more than T and S; the usual width always stays, since
@@ -79,5 +79,5 @@ def pointer_decoder(config: ModelConfig, actions: int, tags: int) -> int:
 
 
 def _lstm(inputs: int, hidden: int, layers: int) -> int:
-    """Parameters of an LSTM, with PyTorch's two bias vectors."""
+    """Returns the number of parameters of an LSTM, with PyTorch's two bias vectors."""
     return 4 * hidden * (inputs + hidden + 2) + (layers - 1) * 4 * hidden * (2 * hidden + 2)

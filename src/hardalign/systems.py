@@ -123,12 +123,13 @@ class System:
         return f"{self.attention} attention, {self.head} head, {feeding}, {self.objective}"
 
     def _problem(self) -> str:
-        """Why the parts do not fit together; empty if they do."""
-        pointer = (self.attention, self.head, self.feeding, self.objective)
-        wanted = ("pointer", "pointer", "pointed", "oracle")
-        if any(part == want for part, want in zip(pointer, wanted, strict=True)):
-            same = pointer == wanted
-            return "" if same else "pointer, pointer, pointed and oracle go together"
+        """Returns why the parts do not fit together; empty if they do."""
+        parts = (self.attention, self.head, self.feeding, self.objective)
+        pointer = ("pointer", "pointer", "pointed", "oracle")
+        if parts == pointer:
+            return ""
+        if any(part == of_pointer for part, of_pointer in zip(parts, pointer, strict=True)):
+            return "pointer, pointer, pointed and oracle go together"
         if self.head == "soft":
             if self.objective != "likelihood":
                 return "soft attention has no positions to draw; its likelihood is exact"

@@ -117,17 +117,17 @@ def evaluate(
 
 
 def _corpus_test_set(predictor: Predictor, data_dir: Path | None) -> tuple[list[Example], str]:
-    """The test part of the corpus that the model was trained on, and a name for it."""
+    """Returns the test part of the corpus that the model was trained on, and a name for it."""
     origin = predictor.description.data.corpus
     if origin is None:
         raise HardalignError("give a file to evaluate on: the model was trained on files too")
     corpus = fetch_and_load(origin, data_dir)
-    named = f"{origin.corpus} test"
+    name = f"{origin.corpus} test"
     # Some corpora are split by line: a figure must say how much of it training has seen.
     seen = {example.key for example in corpus.train} & {example.key for example in corpus.test}
     if seen:
-        named += f" ({len(seen)} of its sources occur in train too)"
-    return corpus.test, named
+        name += f" ({len(seen)} of its sources occur in train too)"
+    return corpus.test, name
 
 
 def _file_name(file: str) -> str:

@@ -24,10 +24,10 @@ def info(model: tyro.conf.Positional[OptionalModel] = None) -> None:
             print(f"{name:<20}{system.paper}  {system.summary}")
         print("\nmodels that come with hardalign:")
         for name in BUNDLED:
-            one = describe_bundled(name)
+            figures = describe_bundled(name)
             print(
-                f"{name:<20}   {one['task']}, {one['language']}: {one['summary']}; "
-                f"WER {one['wer']:.1f} on {one['words']:,} held-out words"
+                f"{name:<20}   {figures['task']}, {figures['language']}: {figures['summary']}; "
+                f"WER {figures['wer']:.1f} on {figures['words']:,} held-out words"
             )
         return
 
@@ -40,7 +40,7 @@ def info(model: tyro.conf.Positional[OptionalModel] = None) -> None:
     folder = model_folder(model)
     ensemble = member_folders(folder, description.members) if description.members > 1 else []
     notes = [read_tensors(path / WEIGHTS)[1] for path in ensemble or [folder]]
-    epochs = [str(own.get("epoch", "unknown")) for own in notes]
+    epochs = [str(beside.get("epoch", "unknown")) for beside in notes]
     sizes, vocabulary = description.model, description.vocabulary
     system = find_system(sizes.system)
     paper = "not in the paper" if system.paper == "–" else f"{system.paper} in the paper"
@@ -69,7 +69,7 @@ def info(model: tyro.conf.Positional[OptionalModel] = None) -> None:
 
 
 def _spelled(values: Mapping[str, object]) -> str:
-    """Names and values in one line: ``seed 0, train (file words.tsv, examples 90)``."""
+    """Returns names and values in one line: ``seed 0, train (file words.tsv, examples 90)``."""
     return ", ".join(
         f"{name} ({_spelled(value)})" if isinstance(value, dict) else f"{name} {value}"
         for name, value in values.items()
@@ -77,6 +77,6 @@ def _spelled(values: Mapping[str, object]) -> str:
 
 
 def _some(symbols: tuple[str, ...]) -> str:
-    """As many symbols as fit on a line."""
+    """Returns as many symbols as fit on a line."""
     shown = " ".join(symbols[:60])
     return shown if len(symbols) <= 60 else f"{shown} …"

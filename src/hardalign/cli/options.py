@@ -91,8 +91,8 @@ class FileOptions:
     """Most symbols a source or target may have; longer ones are an error. (default: 1000)"""
 
     def resolve(self, default: Format) -> Format:
-        """The format meant: a named one or ``default``, with single changes."""
-        chosen = default if self.format is None else FORMATS[self.format]
+        """Returns the format that is meant: a named one or ``default``, with single changes."""
+        layout = default if self.format is None else FORMATS[self.format]
         changes: dict[str, object] = {
             name: value
             for name, value in vars(self).items()
@@ -100,7 +100,7 @@ class FileOptions:
         }
         if self.columns is not None:
             changes["columns"] = tuple(self.columns.split(","))
-        return replace(chosen, **changes)  # type: ignore[arg-type]
+        return replace(layout, **changes)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)

@@ -51,14 +51,14 @@ class Format:
 
     def __post_init__(self) -> None:
         count = Counter(self.columns)
-        named = ",".join(self.columns)
+        columns = ",".join(self.columns)
         if unknown := [column for column in self.columns if column not in COLUMNS]:
             raise HardalignError(
-                f"unknown column {unknown[0]!r} in {named!r}; choose from {', '.join(COLUMNS)}"
+                f"unknown column {unknown[0]!r} in {columns!r}; choose from {', '.join(COLUMNS)}"
             )
         if count["source"] != 1 or count["target"] > 1 or count["tags"] > 1:
             raise HardalignError(
-                f"the columns {named!r} need exactly one source and at most one target and tags"
+                f"the columns {columns!r} need exactly one source and at most one target and tags"
             )
         if self.is_xml and self.columns != ("source", "target"):
             raise HardalignError("the news format is XML and has no columns to name")
@@ -126,8 +126,8 @@ class Format:
         fields = text.split("\t")
         tagged = "tags" in self.columns
         if len(fields) != 1 + tagged:
-            wanted = "lemma<TAB>TAG;TAG" if tagged else "one source without TABs"
-            raise HardalignError(f"{text!r} should be {wanted}")
+            expected = "lemma<TAB>TAG;TAG" if tagged else "one source without TABs"
+            raise HardalignError(f"{text!r} should be {expected}")
         source = self.source_symbols(fields[0])
         if not source:
             raise HardalignError(f"nothing to predict: the source {text!r} has no symbols")
@@ -156,22 +156,22 @@ class Format:
         return {**asdict(self), "columns": list(self.columns)}
 
     @classmethod
-    def from_dict(cls, content: object) -> Format:
+    def from_dict(cls, values: object) -> Format:
         """Takes back what ``to_dict`` gave, or raises a ``HardalignError`` if it is damaged.
 
         What later versions added may be missing.
         """
         types = {field.name: str for field in fields(cls)} | {"columns": list, "max_length": int}
-        if isinstance(content, dict):
-            content = {name: getattr(cls, name) for name in _ADDED} | content
-        if not isinstance(content, dict) or content.keys() != types.keys():
+        if isinstance(values, dict):
+            values = {name: getattr(cls, name) for name in _ADDED} | values
+        if not isinstance(values, dict) or values.keys() != types.keys():
             raise HardalignError(f"the format must have exactly the keys {', '.join(types)}")
-        for key, type_ in types.items():
-            if type(content[key]) is not type_:
-                raise HardalignError(f"the format's {key} must be a {type_.__name__}")
-        if not all(isinstance(column, str) for column in content["columns"]):
+        for name, kind in types.items():
+            if type(values[name]) is not kind:
+                raise HardalignError(f"the format's {name} must be a {kind.__name__}")
+        if not all(isinstance(column, str) for column in values["columns"]):
             raise HardalignError("the format's columns must be strings")
-        return cls(**{**content, "columns": tuple(content["columns"])})
+        return cls(**{**values, "columns": tuple(values["columns"])})
 
     def _cased(self, text: str) -> str:
         return lower(text, self.normalization) if self.source_case == "lower" else text

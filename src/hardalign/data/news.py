@@ -94,13 +94,13 @@ class _Parser:
         self._expat.SkippedEntityHandler = self._refuse_entity
 
     def feed(self, text: str, last: bool = False) -> None:
-        content = text.encode()
+        encoded = text.encode()
         try:
-            self._expat.Parse(content, last)
+            self._expat.Parse(encoded, last)
         except expat.ExpatError as error:
             message = f"malformed XML ({expat.ErrorString(error.code)}); is this a NEWS file?"
             raise InputError(message, file=self._file, line=error.lineno) from None
-        self._fed += len(content)
+        self._fed += len(encoded)
         read = self._expat.CurrentByteIndex if self._kinds else 0
         if self._fed - read > MAX_MARKUP:
             place = "one tag or comment" if self._kinds else "all before the first element"

@@ -79,9 +79,9 @@ def examples_in(
 ) -> Iterator[Example]:
     """Gives the examples of a file's lines, as ``read_examples`` does; messages say ``name``."""
     if purpose != "prediction" and "target" not in format.columns:
-        named = ",".join(format.columns)
+        columns = ",".join(format.columns)
         raise HardalignError(
-            f"{purpose} needs a target, but the columns are {named!r}; name one of them target"
+            f"{purpose} needs a target, but the columns are {columns!r}; name one of them target"
         )
     fields = _Fields(name, format, purpose, allow_empty)
     if format.is_xml:
@@ -196,8 +196,8 @@ def _read_table(lines: Iterable[str], fields: _Fields, skipped: Skipped) -> Iter
                 yield from (Example((), line=earlier) for earlier in range(1, number))
         yield _example(line.split("\t"), number, layouts, fields)
     if not any_example:
-        content = f"all {number} lines are blank" if number else "the file is empty"
-        fields.fail(f"no examples: {content}")
+        reason = f"all {number} lines are blank" if number else "the file is empty"
+        fields.fail(f"no examples: {reason}")
 
 
 def _example(

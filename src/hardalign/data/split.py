@@ -64,11 +64,11 @@ def split_file(
             "and below 1"
         )
     lines = list(read_lines(file))
-    spelt = replace(format, normalization="none", source_case="keep")  # as it is to be written
+    verbatim = replace(format, normalization="none", source_case="keep")  # as it is to be written
     name = file_name(file)
     examples = list(
         examples_in(
-            iter(lines), spelt, "training", name=name, allow_empty=allow_empty, skipped=skipped
+            iter(lines), verbatim, "training", name=name, allow_empty=allow_empty, skipped=skipped
         )
     )
     sources = [format.source_symbols(example.text) for example in examples]
@@ -85,8 +85,8 @@ def split_file(
             e for e, source in zip(examples, sources, strict=True) if part_of[source] == part
         ]
         if members:
-            content = _xml(members, spelt) if format.is_xml else _table(members, lines)
-            write_bytes(path, content.encode())
+            text = _xml(members, verbatim) if format.is_xml else _table(members, lines)
+            write_bytes(path, text.encode())
             count = sum(dealt == part for dealt in part_of.values())
             parts.append(Part(part, path, len(members), count))
     return parts

@@ -37,7 +37,7 @@ class KilledError(Exception):
 
 
 def work(folder: Path, circumstances: Circumstances) -> int:
-    """The task: completes a run on whatever machine this is; returns its process's exit status.
+    """Completes a run on whatever machine this is, as a task; returns its process's exit status.
 
     Raises:
         HardalignError: If this machine does not see the folder.

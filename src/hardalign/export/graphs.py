@@ -119,47 +119,36 @@ def _copying(nodes: Nodes, network: Network, joint: str, log_probs: str) -> str:
     """Adds log ((1 − g) p + g [y = x_j]) [N, J, V], g being the sigmoid of a gate."""
     gate = nodes("MatMul", joint, network.head("gate.weight").T)
     gate = nodes("Add", gate, network.head("gate.bias"))  # [N, J, 1]
-    own = nodes("Unsqueeze", "copied", integers(2))  # [N, J, 1]
-    gate = nodes("Where", nodes("Less", own, integer(0)), IMPOSSIBLE, gate)
+    column = nodes("Unsqueeze", "copied", integers(2))  # [N, J, 1]
+    gate = nodes("Where", nodes("Less", column, integer(0)), IMPOSSIBLE, gate)
     symbols = np.arange(len(network.head("output.bias")) - END)
     copied = nodes("Neg", nodes("Softplus", nodes("Neg", gate)))
-    copied = nodes("Where", nodes("Equal", own, symbols), copied, IMPOSSIBLE)  # [N, J, V]
-    chosen = nodes("Sub", log_probs, nodes("Softplus", gate))
-    larger = nodes("Max", chosen, copied)
-    smaller = nodes("Min", chosen, copied)
+    copied = nodes("Where", nodes("Equal", column, symbols), copied, IMPOSSIBLE)  # [N, J, V]
+    generated = nodes("Sub", log_probs, nodes("Softplus", gate))
+    larger = nodes("Max", generated, copied)
+    smaller = nodes("Min", generated, copied)
     more = nodes("Log", nodes("Add", nodes("Exp", nodes("Sub", smaller, larger)), np.array(1.0)))
     return nodes("Add", larger, more)
 
 
 def _state(attention: Attention) -> list[ValueInfoProto]:
     """Returns what the encoder hands to the first step."""
-    hidden, joint = attention.network.config.decoder, len(attention.network.head("combine.bias"))
-    return [
+    network = attention.network
+    hidden, joint = network.config.decoder, len(network.head("combine.bias"))
+    values = [
         value("attention_key", NUMBERS, ("batch", "length", hidden), "T e_j"),
         value("output_key", NUMBERS, ("batch", "length", joint), "the encoder half of S(h ⊕ e)"),
         value("present", TRUTHS, ("batch", "length"), "false at padding"),
-        *_copied(attention.network),
-        *_tags(attention.network),
-        *attention.fixed(),
-        *_changing(attention),
     ]
-
-
-def _copied(network: Network) -> list[ValueInfoProto]:
-    """Returns which symbols may be copied, if any are."""
-    meaning = "the column of the symbol that each position may copy; negative where there is none"
-    described = [value("copied", INTEGERS, ("batch", "length"), meaning)]
-    return described if network.copied else []
-
-
-def _tags(network: Network) -> list[ValueInfoProto]:
-    """Returns what is told of tags that are beside words."""
-    place = "where each source symbol is among begin, letters and end; -1 for tags"
-    described = [
-        value("tag_vector", NUMBERS, ("batch", network.config.embedding), "of a word's tags"),
-        value("column", INTEGERS, ("batch", "length"), place),
-    ]
-    return described if network.tags else []
+    if network.copied:
+        meaning = "the column of the symbol that each position may copy; negative where none is"
+        values.append(value("copied", INTEGERS, ("batch", "length"), meaning))
+    if network.tags:
+        meaning = "where each source symbol is among begin, letters and end; -1 for tags"
+        width = network.config.embedding
+        values.append(value("tag_vector", NUMBERS, ("batch", width), "of a word's tags"))
+        values.append(value("column", INTEGERS, ("batch", "length"), meaning))
+    return [*values, *attention.fixed(), *_changing(attention)]
 
 
 def _changing(attention: Attention, prefix: str = "") -> list[ValueInfoProto]:

@@ -63,18 +63,18 @@ def export_onnx(tensors: Mapping[str, Array], description: Description, path: Pa
     options = (description.model, description.vocabulary)
     network = Network(description.model, tensors, copied_symbols(*options), tags_beside(*options))
     graphs = [encoder_graph(network), step_graph(network)]
-    about = _about(description, graphs)
+    metadata = _metadata(description, graphs)
     # The encoder is there only if the step is: it takes its place last.
     with whole_file(path) as encoder:
-        encoder.write(_content(graphs[0], about))
-        write_bytes(step_file(path), _content(graphs[1], about))
+        encoder.write(_serialized(graphs[0], metadata))
+        write_bytes(step_file(path), _serialized(graphs[1], metadata))
 
 
-def _about(description: Description, graphs: list[GraphProto]) -> str:
-    """Returns the metadata."""
+def _metadata(description: Description, graphs: list[GraphProto]) -> str:
+    """Returns the JSON that both files hold."""
     weights = b"".join(graph.SerializeToString(deterministic=True) for graph in graphs)
     source, target = description.vocabulary.source, description.vocabulary.target
-    content = {
+    metadata = {
         "hardalign": __version__,
         "system": description.model.system,
         "format": description.format.to_dict(),
@@ -88,11 +88,11 @@ def _about(description: Description, graphs: list[GraphProto]) -> str:
         "length_limit": LENGTH_LIMIT,
         "sha256": sha256(weights),
     }
-    return json.dumps(content, ensure_ascii=False)
+    return json.dumps(metadata, ensure_ascii=False)
 
 
-def _content(graph: GraphProto, about: str) -> bytes:
-    """Returns what to write for one graph."""
+def _serialized(graph: GraphProto, metadata: str) -> bytes:
+    """Returns the file of one graph."""
     model = make_model(
         graph,
         ir_version=IR_VERSION,
@@ -100,6 +100,5 @@ def _content(graph: GraphProto, about: str) -> bytes:
         producer_name="hardalign",
         producer_version=__version__,
     )
-    set_model_props(model, {METADATA: about})
-    content: bytes = model.SerializeToString(deterministic=True)
-    return content
+    set_model_props(model, {METADATA: metadata})
+    return bytes(model.SerializeToString(deterministic=True))

@@ -36,24 +36,24 @@ _INVISIBLE = ("Cf", "Cc", "Zs")
 
 
 def font_for(text: str) -> FontProperties:
-    """The first installed font that has all of a label, else those that have most of it."""
-    wanted = _visible(text)
+    """Returns the first installed font that has all of a label, else those with most of it."""
+    characters = _visible(text)
     if missing([text]):
         _add_new_fonts()
     for family in _families():
-        if wanted <= _covered(family):
+        if characters <= _covered(family):
             return FontProperties(family=family)
-    return FontProperties(family=[DEFAULT, *_useful(wanted)])
+    return FontProperties(family=[DEFAULT, *_useful(characters)])
 
 
 def missing(texts: Iterable[str]) -> list[str]:
-    """The characters that no known font has, in the order of first appearance."""
+    """Returns the characters that no known font has, in the order of first appearance."""
     characters = dict.fromkeys(c for text in texts for c in text if c in _visible(c))
     return [c for c in characters if not any(c in _covered(family) for family in _families())]
 
 
 def describe_missing(texts: Iterable[str]) -> str | None:
-    """One line that names what cannot be drawn and says what to do; None if all can be."""
+    """Returns a line that names what cannot be drawn and says what to do; None if all can be."""
     characters = missing(texts)
     if not characters:
         return None
@@ -65,15 +65,13 @@ def describe_missing(texts: Iterable[str]) -> str | None:
     )
 
 
-def _useful(wanted: set[str]) -> Iterator[str]:
-    """Families that together have as much of the characters as any have."""
-    wanted = wanted - _covered(DEFAULT)
+def _useful(characters: set[str]) -> Iterator[str]:
+    """Gives families that together have as much of the characters as any have."""
+    rest = characters - _covered(DEFAULT)
     for family in _families():
-        if wanted & _covered(family):
-            wanted = wanted - _covered(family)
+        if rest & _covered(family):
+            rest = rest - _covered(family)
             yield family
-        if not wanted:
-            return
 
 
 @cache
@@ -89,11 +87,11 @@ def _add_new_fonts() -> None:
 
 @cache
 def _families() -> list[str]:
-    """The installed families that have an upright face of normal weight, best first."""
+    """Returns the installed families that have an upright face of normal weight, best first."""
 
     def rank(family: str) -> tuple[int, str]:
-        named = (k for k, beginning in enumerate(_PREFERRED) if family.startswith(beginning))
-        return next(named, len(_PREFERRED)), family
+        places = (k for k, beginning in enumerate(_PREFERRED) if family.startswith(beginning))
+        return next(places, len(_PREFERRED)), family
 
     return sorted(_faces(), key=rank)
 
@@ -112,7 +110,7 @@ def _faces() -> dict[str, FontEntry]:
 
 @cache
 def _covered(family: str) -> frozenset[str]:
-    """The characters that a family has glyphs for."""
+    """Returns the characters that a family has glyphs for."""
     entry = _faces()[family]
     return frozenset(map(chr, FT2Font(entry.fname, face_index=entry.index).get_charmap()))
 

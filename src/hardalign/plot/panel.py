@@ -28,7 +28,7 @@ class Panel(NamedTuple):
 
 
 def label(symbol: str) -> str:
-    """A symbol as it can stand alone: blanks made visible, combining marks given a bearer."""
+    """Returns a symbol as it can stand alone: blanks made visible, combining marks on a bearer."""
     if symbol.isspace():
         return "␣"
     return f"◌{symbol}" if unicodedata.category(symbol[0]).startswith("M") else symbol

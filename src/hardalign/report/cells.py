@@ -65,7 +65,7 @@ class Cell:
         return statistics.fmean(self.accuracies)
 
     def values(self, metric: Metric) -> dict[int, float]:
-        """The figures of the runs by seed."""
+        """Returns the figures of the runs by seed."""
         key = metric.key
         return {r.run.seed: r.metrics[key] for r in self.results if key in r.metrics}
 

@@ -139,7 +139,7 @@ def _paper_order() -> list[str | None]:
 
 @cache
 def _figures() -> dict[tuple[str, str, str, str | None, str], float]:
-    """By task, corpus, size, the paper's name of the system, and metric."""
+    """Returns all figures by task, corpus, size, the paper's name of the system, and metric."""
     rows = csv.DictReader((files("hardalign.report") / "paper.csv").read_text("utf-8").splitlines())
     keys = ("task", "corpus", "size", "system", "metric")
     figures = {tuple(row[key] for key in keys): float(row["value"]) for row in rows}

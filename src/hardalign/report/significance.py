@@ -136,21 +136,21 @@ def holm(values: Mapping[K, float]) -> dict[K, float]:
 
 
 def _flipped_means(differences: Floats, random: np.random.Generator) -> Floats:
-    """Means with all signs drawn at random, [DRAWS]."""
+    """Returns means with all signs drawn at random, [DRAWS]."""
     sizes, counts = _values(np.abs(differences[differences != 0]))
     positive = random.binomial(counts, 0.5, size=(DRAWS, len(counts)))
     return np.asarray((2 * positive - counts) @ sizes / len(differences))
 
 
 def _resampled_means(differences: Floats, random: np.random.Generator) -> Floats:
-    """Means of items drawn with replacement, [DRAWS]."""
+    """Returns means of items drawn with replacement, [DRAWS]."""
     values, counts = _values(differences)
     samples = random.multinomial(len(differences), counts / counts.sum(), size=DRAWS)
     return np.asarray(samples @ values / len(differences))
 
 
 def _values(numbers: Floats) -> tuple[Floats, NDArray[np.int64]]:
-    """The distinct numbers and how often each occurs.
+    """Returns the distinct numbers and how often each occurs.
 
     Rounded first: 1/3 - 1/3 and 2/3 - 2/3 are to be one number.
     """

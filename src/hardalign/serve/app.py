@@ -115,7 +115,7 @@ class _Files(StaticFiles):
 
 
 async def _body(request: Request, limit: int) -> bytes:
-    """The body of a request; of one that is too long, no more is read than shows it."""
+    """Returns the body of a request; of one that is too long, no more is read than shows it."""
     body = bytearray()
     async for part in request.stream():
         body += part

@@ -103,7 +103,7 @@ class Connection(H11Protocol):
         self._timer = self.loop.call_later(self.allowance.head_seconds, self.end)
 
     def _forget(self) -> None:
-        """The client is not waited for, and not idle."""
+        """Stops waiting for the client, which is not idle any more either."""
         self.allowance.idle.pop(self, None)
         if self._timer is not None:
             self._timer.cancel()

@@ -60,7 +60,7 @@ class Guard:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a name or address means this very machine."""
+    """Returns whether a name or address means this very machine."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -68,7 +68,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _hostname(authority: str) -> str:
-    """The name in ``name:port``."""
+    """Returns the name in ``name:port``."""
     try:
         return urlsplit(f"//{authority}").hostname or ""
     except ValueError:
@@ -76,7 +76,7 @@ def _hostname(authority: str) -> str:
 
 
 def _same_origin(headers: Headers) -> bool:
-    """Whether no browser says that the request comes from another site's page."""
+    """Returns whether no browser says that a request comes from another site's page."""
     site = headers.get("sec-fetch-site")
     if site is not None:  # browsers say it, scripts of pages cannot
         return site in ("same-origin", "none")

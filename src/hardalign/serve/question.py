@@ -75,21 +75,21 @@ def read_question(body: bytes, models: Mapping[str, Predictor], limits: Limits) 
 def _request(body: bytes) -> Request:
     """Returns the JSON object with the fields and types that it should have."""
     try:
-        content = json.loads(body.decode())
+        value = json.loads(body.decode())
     except (ValueError, RecursionError) as error:
         raise HTTPException(400, f"the body is not JSON: {error}") from error
-    if b"\\ud" in body.lower() and not _is_text(content):
+    if b"\\ud" in body.lower() and not _is_text(value):
         raise HTTPException(422, "the body has half a character: a surrogate without its other")
     try:
-        return msgspec.convert(content, Request)
+        return msgspec.convert(value, Request)
     except msgspec.ValidationError as error:
         raise HTTPException(422, _plain(error)) from error
 
 
-def _is_text(content: Any) -> bool:
+def _is_text(value: Any) -> bool:
     """Tells whether all strings are made of characters, so that they can be sent back."""
     try:
-        json.dumps(content, ensure_ascii=False).encode()
+        json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         return False
     return True

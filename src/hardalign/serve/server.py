@@ -78,7 +78,7 @@ def make_server(
     )
     for name in ("uvicorn.error", "asyncio"):
         logger = logging.getLogger(name)
-        if not any(isinstance(one, Once) for one in logger.filters):
+        if not any(isinstance(present, Once) for present in logger.filters):
             logger.addFilter(Once())
     return uvicorn.Server(config)
 

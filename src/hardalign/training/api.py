@@ -122,9 +122,9 @@ def train(
     if system is not None:
         find_system(system)
     machine = Machine(device, devices, precision)
-    begun = None if start is None else read_description(model_folder(start)).model
-    system = system or (begun.system if begun else DEFAULT_SYSTEM)
-    size = size or begun or "small"
+    start_model = None if start is None else read_description(model_folder(start)).model
+    system = system or (start_model.system if start_model else DEFAULT_SYSTEM)
+    size = size or start_model or "small"
     sizes, size_clip = (find_size(size), CLIPS[size]) if isinstance(size, str) else (size, None)
     training = TrainingConfig(
         epochs=epochs,
@@ -149,9 +149,9 @@ def train(
     if tags is not None:
         model = replace(model, tags=tags)
     check_options(model)
-    beginning = None if start is None else Start.of(start, model)
+    initial = None if start is None else Start.of(start, model)
     data = read_data(train, dev, format, allow_empty, reporter.note)
-    if tags is None and begun is None and isinstance(size, str):
+    if tags is None and start_model is None and isinstance(size, str):
         tagged = any(example.tags for example in data.train)
         if tagged and find_system(system).can_part_tags:
             model = replace(model, tags="beside")
@@ -160,8 +160,8 @@ def train(
         training = replace(training, batch_size=default_batch_size(pairs + invent))
     invented_examples(data.train, min(invent, 1), seed)  # complains before a folder is made
     vocabulary = Vocabulary.of(data.train)
-    if beginning is not None:
-        vocabulary = beginning.extended(vocabulary)
+    if initial is not None:
+        vocabulary = initial.extended(vocabulary)
     data.check(vocabulary)
     if model.copying and not copied_symbols(model, vocabulary):
         reporter.note("no symbol is on both sides of the data: there is nothing to copy")
@@ -172,9 +172,9 @@ def train(
         vocabulary,
         data.origin,
         members=members,
-        start=None if beginning is None else beginning.name,
+        start=None if initial is None else initial.name,
     )
-    task = Task(Path(out), description, data.train, data.dev, machine, beginning, resume, overwrite)
+    task = Task(Path(out), description, data.train, data.dev, machine, initial, resume, overwrite)
     if members > 1:
         train_members(task, processes, reporter)
     elif refit:

@@ -63,27 +63,27 @@ class Checkpoint:
         states: dict[str, dict[str, Tensor]] = {kind: {} for kind in models}
         moments: dict[int, dict[str, Tensor]] = {}
         shapes = {
-            f"{kind}.{name}": value.shape
-            for kind, one in models.items()
-            for name, value in one.state_dict().items()
+            f"{kind}.{name}": tensor.shape
+            for kind, network in models.items()
+            for name, tensor in network.state_dict().items()
         }
-        for index, parameter in enumerate(model.parameters()):
+        for number, parameter in enumerate(model.parameters()):
             for name in ("exp_avg", "exp_avg_sq"):
-                shapes[f"{_OPTIMIZER}.{index}.{name}"] = parameter.shape
-            shapes[f"{_OPTIMIZER}.{index}.step"] = torch.Size([])
+                shapes[f"{_OPTIMIZER}.{number}.{name}"] = parameter.shape
+            shapes[f"{_OPTIMIZER}.{number}.step"] = torch.Size([])
         for name, array in self.tensors.items():
             if shapes.get(name) != array.shape:
                 raise _foreign(self.path)
-            kind, own = name.split(".", 1)
+            kind, rest = name.split(".", 1)
             if kind in models:
-                states[kind][own] = torch.from_numpy(array)
+                states[kind][rest] = torch.from_numpy(array)
             else:
-                number, moment = own.split(".")
-                moments.setdefault(int(number), {})[moment] = torch.from_numpy(array)
+                index, moment = rest.split(".")
+                moments.setdefault(int(index), {})[moment] = torch.from_numpy(array)
         if self.tensors.keys() != shapes.keys():
             raise _foreign(self.path)
-        for kind, one in models.items():
-            one.load_state_dict(states[kind])
+        for kind, network in models.items():
+            network.load_state_dict(states[kind])
         optimizer.load_state_dict({**optimizer.state_dict(), "state": moments})
         if averaged is not None:
             averaged.n_averaged.copy_(moments[0]["step"])
@@ -99,7 +99,7 @@ def read_checkpoint(folder: Path) -> Checkpoint | None:
     if not path.exists():
         return None
     tensors, notes = read_tensors(path)
-    types = {one.name: str(one.type) for one in fields(Progress)}
+    types = {known.name: str(known.type) for known in fields(Progress)}
     values = {name: value for name, value in notes.items() if value is not None}
     if not notes.keys() <= types.keys():
         raise _foreign(path)

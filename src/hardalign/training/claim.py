@@ -133,9 +133,9 @@ def _check_beginning(folder: Path, description: Description, taken: set[str]) ->
 
 
 def _difference(old: Any, new: Any) -> str:
-    """The first setting that differs."""
+    """Returns the first setting that differs, as it was and as it is."""
     if not hasattr(old, "to_dict") or not hasattr(new, "to_dict"):
         return f"{old!r:.200}, now {new!r:.200}"
-    a, b = old.to_dict(), new.to_dict()
-    name = next(name for name in {**a, **b} if a.get(name) != b.get(name))
-    return f"{name} {a.get(name)!r:.200}, now {b.get(name)!r:.200}"
+    before, now = old.to_dict(), new.to_dict()
+    name = next(name for name in {**before, **now} if before.get(name) != now.get(name))
+    return f"{name} {before.get(name)!r:.200}, now {now.get(name)!r:.200}"

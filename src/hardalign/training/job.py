@@ -71,16 +71,16 @@ class Reporter:
     """Is told how training goes, and says nothing; the base of those that do."""
 
     def note(self, text: str) -> None:
-        """Something that the user should know."""
+        """Is told something that the user should know."""
 
     def begin(self, progress: Progress, job: Job) -> None:
-        """Training starts, or goes on after ``progress``, which is kept up to date."""
+        """Is told that training starts, or goes on after ``progress``, which is kept up to date."""
 
     def advance(self, pairs: int, total: int) -> None:
-        """So many of an epoch's pairs are done."""
+        """Is told that so many of an epoch's pairs are done."""
 
     def epoch(self, row: dict[str, Any]) -> None:
-        """An epoch is complete and saved; ``row`` is its line of ``metrics.jsonl``."""
+        """Is told that an epoch is complete and saved; ``row`` is a line of ``metrics.jsonl``."""
 
     def end(self) -> None:
-        """Training is over, for better or worse."""
+        """Is told that training is over, for better or worse."""

@@ -104,13 +104,12 @@ class Process:
         if self.size == 1:
             return
         parameters = list(model.parameters())
-        parts = [p.grad if p.grad is not None else torch.zeros_like(p) for p in parameters]
-        together = torch.cat([part.flatten() for part in parts])
-        distributed.all_reduce(together)
-        sizes = [parameter.numel() for parameter in parameters]
-        parts = list(torch.split(together, sizes))
-        for parameter, part in zip(parameters, parts, strict=True):
-            parameter.grad = part.view_as(parameter)
+        gradients = [p.grad if p.grad is not None else torch.zeros_like(p) for p in parameters]
+        flat = torch.cat([gradient.flatten() for gradient in gradients])
+        distributed.all_reduce(flat)
+        sums = torch.split(flat, [parameter.numel() for parameter in parameters])
+        for parameter, gradient in zip(parameters, sums, strict=True):
+            parameter.grad = gradient.view_as(parameter)
 
     def total(self, values: Sequence[Tensor]) -> float:
         """Returns the sum of all processes' numbers, in double precision."""
