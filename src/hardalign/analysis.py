@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -27,7 +28,7 @@ class Item:
 class Breakdown:
     """How many predictions are correct and monotonic, with those that are not monotonic."""
 
-    counts: dict[tuple[bool, bool], int]
+    counts: Counter[tuple[bool, bool]]
     """By (correct, monotonic)."""
     crossing: list[Item]
     threshold: float = EDGE
@@ -35,10 +36,7 @@ class Breakdown:
     @classmethod
     def of(cls, items: Iterable[Item], threshold: float = EDGE) -> Breakdown:
         """Counts a stream of items; only those that are not monotonic are kept."""
-        counts = {
-            (correct, monotonic): 0 for correct in (True, False) for monotonic in (True, False)
-        }
-        crossing = []
+        counts, crossing = Counter[tuple[bool, bool]](), []
         for item in items:
             counts[item.correct, item.monotonic] += 1
             if not item.monotonic:
@@ -57,7 +55,7 @@ class Breakdown:
         """Returns all of it as JSON can hold it."""
         names = {True: "monotonic", False: "non_monotonic"}
         return {
-            "n": sum(self.counts.values()),
+            "n": self.counts.total(),
             **{
                 outcome: {name: self.counts[correct, key] for key, name in names.items()}
                 for outcome, correct in (("correct", True), ("incorrect", False))

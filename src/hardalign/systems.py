@@ -111,7 +111,7 @@ class System:
     @property
     def can_copy(self) -> bool:
         """Whether its positions may also emit their own symbols; see ``hardalign.options``."""
-        return self.head == "hard" and self.feeding is None and self.builders is None
+        return self.head == "hard" and self.can_part_tags
 
     @property
     def can_part_tags(self) -> bool:

@@ -34,16 +34,13 @@ class UnsupervisedAligner:
         """Gives the best alignment of each pair, also of pairs that were not learned from."""
         stream = iter(pairs)
         while block := list(islice(stream, _BLOCK)):
-            yield from self._links(block)
-
-    def _links(self, block: Sequence[Example]) -> Iterator[Links]:
-        paths = aligner.align(self._table, [self._pair_ids(pair) for pair in block])
-        for pair, path in zip(block, paths, strict=True):
-            first = 1 + len(pair.tags)
-            columns = [None if j is None else first + j for j, i in path if i is not None]
-            yield Links(pair.source, pair.tags, pair.targets[0], columns)
+            paths = aligner.align(self._table, [self._pair_ids(pair) for pair in block])
+            for pair, path in zip(block, paths, strict=True):
+                first = 1 + len(pair.tags)
+                columns = [None if j is None else first + j for j, i in path if i is not None]
+                yield Links(pair.source, pair.tags, pair.targets[0], columns)
 
     def _pair_ids(self, pair: Example) -> aligner.Pair:
-        source, target = self._vocabulary.source, self._vocabulary.target
-        letters = source.encode(pair.source), target.encode(pair.targets[0])
-        return aligner_ids(letters[0]), aligner_ids(letters[1])
+        source = self._vocabulary.source.encode(pair.source)
+        target = self._vocabulary.target.encode(pair.targets[0])
+        return aligner_ids(source), aligner_ids(target)

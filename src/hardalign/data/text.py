@@ -44,16 +44,14 @@ def segment(text: str, separator: str) -> Symbols:
     """
     if separator == "":
         return tuple(text)
-    if text == "":
-        return ()
     symbols = text.split(separator)
+    if separator == " " or text == "":
+        return tuple(filter(None, symbols))
     if "" in symbols:
-        if separator != " ":
-            raise HardalignError(
-                f"{shorten(text)} has an empty symbol beside a separator {separator!r}; "
-                "remove the extra separator or choose another one"
-            )
-        return tuple(symbol for symbol in symbols if symbol)
+        raise HardalignError(
+            f"{shorten(text)} has an empty symbol beside a separator {separator!r}; "
+            "remove the extra separator or choose another one"
+        )
     return tuple(symbols)
 
 

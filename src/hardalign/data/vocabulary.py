@@ -69,14 +69,11 @@ class Vocabulary:
     @classmethod
     def of(cls, examples: Iterable[Example]) -> Vocabulary:
         """Collects the symbols of ``examples`` in code-point order, so that it is reproducible."""
-        letters: set[str] = set()
-        tags: set[str] = set()
-        targets: set[str] = set()
+        letters, tags, targets = set[str](), set[str](), set[str]()
         for example in examples:
             letters.update(example.source)
             tags.update(example.tags)
-            for target in example.targets:
-                targets.update(target)
+            targets.update(*example.targets)
         source = Alphabet(tuple(sorted(letters)), tuple(sorted(tags)))
         return cls(source, Alphabet(tuple(sorted(targets))))
 

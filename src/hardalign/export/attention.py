@@ -98,7 +98,7 @@ class ChainAttention(Attention):
 
     def changing(self) -> list[ValueInfoProto]:
         """Returns the probability of each last symbol together with each position."""
-        shape = ("batch", self._symbols, "length")
+        shape = ("batch", self.network.symbols, "length")
         meaning = "log-probability of each last symbol together with where it came from"
         return [value("joint", NUMBERS, shape, meaning)]
 
@@ -117,7 +117,7 @@ class ChainAttention(Attention):
             nodes("Where", back, IMPOSSIBLE, jumps, name="jumps")
         begin = nodes("Equal", positions(nodes, "source"), integer(0))  # [J]
         start = nodes("Where", begin, np.array(0.0), IMPOSSIBLE)
-        size = nodes("Concat", words, integers(self._symbols, 1), axis=0)
+        size = nodes("Concat", words, integers(self.network.symbols, 1), axis=0)
         nodes("Expand", start, size, name="joint")
 
     def log_alpha(self, nodes: Nodes, decoded: str, scores: str) -> str:
@@ -139,10 +139,6 @@ class ChainAttention(Attention):
     def finish(self, nodes: Nodes, joint: str) -> None:
         """Hands on the joint distribution, as the symbol that is chosen is not known yet."""
         nodes("Transpose", joint, perm=[0, 2, 1], name="next_joint")
-
-    @property
-    def _symbols(self) -> int:
-        return len(self.network.head("output.bias")) - END
 
 
 class MonotoneAttention(ChainAttention):

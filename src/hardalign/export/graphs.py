@@ -69,9 +69,8 @@ def step_graph(network: Network) -> GraphProto:
         emission = _emission(nodes, network, query, context)  # [N, 1, V]
         nodes("Squeeze", emission, integers(1), name="log_probs")
     columns = "of the next symbol: column 0 is the end, column k the letter numbered end + k"
-    symbols = len(network.head("output.bias")) - END
     outputs = [
-        value("log_probs", NUMBERS, ("batch", symbols), columns),
+        value("log_probs", NUMBERS, ("batch", network.symbols), columns),
         value("alpha", NUMBERS, ("batch", "length"), "weights of the source symbols"),
         *_changing(attention, "next_"),
     ]
@@ -121,9 +120,9 @@ def _copying(nodes: Nodes, network: Network, joint: str, log_probs: str) -> str:
     gate = nodes("Add", gate, network.head("gate.bias"))  # [N, J, 1]
     column = nodes("Unsqueeze", "copied", integers(2))  # [N, J, 1]
     gate = nodes("Where", nodes("Less", column, integer(0)), IMPOSSIBLE, gate)
-    symbols = np.arange(len(network.head("output.bias")) - END)
     copied = nodes("Neg", nodes("Softplus", nodes("Neg", gate)))
-    copied = nodes("Where", nodes("Equal", column, symbols), copied, IMPOSSIBLE)  # [N, J, V]
+    is_copy = nodes("Equal", column, np.arange(network.symbols))
+    copied = nodes("Where", is_copy, copied, IMPOSSIBLE)  # [N, J, V]
     generated = nodes("Sub", log_probs, nodes("Softplus", gate))
     larger = nodes("Max", generated, copied)
     smaller = nodes("Min", generated, copied)

@@ -12,6 +12,7 @@ import numpy as np
 from onnx import TensorProto
 
 from hardalign.config import ModelConfig
+from hardalign.data.vocabulary import END
 from hardalign.export.nodes import Array, Nodes, integers
 
 
@@ -26,6 +27,11 @@ class Network:
     """The target number of each source number; see ``hardalign.options.copied_symbols``."""
     tags: int = 0
     """How many tags there are beside words; see ``hardalign.options.tags_beside``."""
+
+    @property
+    def symbols(self) -> int:
+        """How many symbols may be predicted: the end and the letters of the target."""
+        return len(self.head("output.bias")) - END
 
     def head(self, name: str) -> Array:
         """Returns a tensor of the attention and output layers."""

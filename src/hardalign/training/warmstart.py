@@ -18,17 +18,8 @@ from hardalign.runtime.numbers import Ints
 from hardalign.shapes import ALIGNER_TABLE, parameter_shapes
 from hardalign.tensors import Tensors
 
-SHAPING = (
-    "system",
-    "embedding",
-    "encoder",
-    "encoder_layers",
-    "decoder",
-    "decoder_layers",
-    "copying",
-    "tags",
-)
-"""The settings that two models must share for one to go on with the other's weights."""
+LEARNING_ONLY = ("dropout", "samples")
+"""The settings in which a model may differ from the one whose weights it goes on with."""
 
 
 @dataclass(frozen=True)
@@ -54,9 +45,9 @@ class Start:
         """
         folder = model_folder(model)
         tensors, description = load_folder(folder)
-        for name in SHAPING:
-            theirs, ours = getattr(description.model, name), getattr(config, name)
-            if theirs != ours:
+        for name, theirs in description.model.to_dict().items():
+            ours = getattr(config, name)
+            if theirs != ours and name not in LEARNING_ONLY:
                 raise HardalignError(
                     f"{model}: cannot begin with its weights: its {name.replace('_', ' ')} is "
                     f"{theirs}, not {ours}; train the same system and size"
