@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import json
 
-from hardalign.analysis import Breakdown, Item
+from hardalign.analysis import AnalyzedPrediction, Breakdown
 
 
-def item(correct: bool, monotonic: bool) -> Item:
-    return Item("ab", "AB", ["AB"], correct, monotonic, [(1, 0), (0, 1)])
+def item(correct: bool, monotonic: bool) -> AnalyzedPrediction:
+    return AnalyzedPrediction("ab", "AB", ["AB"], correct, monotonic, [(1, 0), (0, 1)])
 
 
 ITEMS = [item(True, True)] * 5 + [item(False, True)] * 3 + [item(True, False)] * 2
@@ -14,13 +14,13 @@ ITEMS += [item(False, False)]
 
 
 def test_table() -> None:
-    found = Breakdown.of(iter(ITEMS))
-    assert [line.split() for line in found.table().splitlines()] == [
+    breakdown = Breakdown.of(iter(ITEMS))
+    assert [line.split() for line in breakdown.table().splitlines()] == [
         ["correct", "incorrect"],
         ["monotonic", "5", "3"],
         ["non-monotonic", "2", "1"],
     ]
-    assert found.crossing == ITEMS[8:]
+    assert breakdown.crossing == ITEMS[8:]
 
 
 def test_as_json() -> None:

@@ -11,8 +11,8 @@ from hardalign.alignment import EDGE
 
 
 @dataclass(frozen=True)
-class Item:
-    """One prediction."""
+class AnalyzedPrediction:
+    """Holds one prediction, whether it is right, and what its symbols are connected with."""
 
     source: str
     prediction: str
@@ -26,15 +26,15 @@ class Item:
 
 @dataclass(frozen=True)
 class Breakdown:
-    """How many predictions are correct and monotonic, with those that are not monotonic."""
+    """Says how many predictions are correct and monotonic, and which are not monotonic."""
 
     counts: Counter[tuple[bool, bool]]
     """By (correct, monotonic)."""
-    crossing: list[Item]
+    crossing: list[AnalyzedPrediction]
     threshold: float = EDGE
 
     @classmethod
-    def of(cls, items: Iterable[Item], threshold: float = EDGE) -> Breakdown:
+    def of(cls, items: Iterable[AnalyzedPrediction], threshold: float = EDGE) -> Breakdown:
         """Counts a stream of items; only those that are not monotonic are kept."""
         counts, crossing = Counter[tuple[bool, bool]](), []
         for item in items:

@@ -73,7 +73,7 @@ class Metrics:
     """Mean Levenshtein distance."""
 
     def to_dict(self) -> dict[str, int | float]:
-        """Return the figures by name, ready for JSON."""
+        """Returns the figures by name, ready for JSON."""
         return asdict(self)
 
 

@@ -40,7 +40,7 @@ _ESCAPE = re.compile(r"\\(?:u\{([0-9a-f]+)\}|(.))", re.DOTALL)
 
 
 class Links(NamedTuple):
-    """Where each target symbol comes from."""
+    """Says where each target symbol comes from."""
 
     source: Symbols
     tags: Symbols

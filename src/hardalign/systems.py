@@ -31,7 +31,7 @@ CHAINS = ("chain", "monotone chain")
 
 @dataclass(frozen=True)
 class Builders:
-    """What builds a system that another package brings: import paths, ``package.module:name``.
+    """Names what builds a system of another package by import paths, ``package.module:name``.
 
     Paths and not functions, since nothing that answers may import torch.
     """
@@ -46,7 +46,7 @@ class Builders:
 
 @dataclass(frozen=True)
 class System:
-    """The parts that a system is made of.
+    """Names the parts that a system is made of.
 
     Raises:
         HardalignError: If the parts do not fit together.

@@ -13,8 +13,8 @@ from hardalign.report.figures import (
     MARKERS,
     draw_accuracy,
     draw_against_paper,
-    label,
     save_figures,
+    system_label,
 )
 from hardalign.report.paper import TASKS
 from hardalign.systems import SYSTEMS
@@ -120,4 +120,4 @@ def test_looks_tell_systems_apart() -> None:
         (COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)]) for i in range(2 * len(SYSTEMS))
     }
     assert len(looks) == 2 * len(SYSTEMS)
-    assert (label("hard"), label("hard-hmm")) == ("hard (4)", "hard-hmm")
+    assert (system_label("hard"), system_label("hard-hmm")) == ("hard (4)", "hard-hmm")

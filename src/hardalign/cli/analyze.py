@@ -12,7 +12,7 @@ from hardalign.errors import HardalignError
 from hardalign.version import __version__
 
 if TYPE_CHECKING:
-    from hardalign.analysis import Item
+    from hardalign.analysis import AnalyzedPrediction
     from hardalign.data.example import Example
     from hardalign.data.vocabulary import UnknownSymbols
     from hardalign.predictor import Predictor
@@ -81,9 +81,9 @@ def analyze(
 
 def _items(
     predictor: Predictor, questions: Sequence[Example], unknown: UnknownSymbols, threshold: float
-) -> Iterator[Item]:
+) -> Iterator[AnalyzedPrediction]:
     from hardalign.alignment import cross, edges
-    from hardalign.analysis import Item
+    from hardalign.analysis import AnalyzedPrediction
     from hardalign.decoding import Search
 
     spell = predictor.description.format.join_target
@@ -91,7 +91,7 @@ def _items(
     for question, (prediction,) in zip(questions, answers, strict=True):
         letters = slice(1 + len(question.tags), -1)  # begin, tags and end are no places in it
         links = edges(prediction.alpha[: len(prediction.symbols), letters], threshold)
-        yield Item(
+        yield AnalyzedPrediction(
             source=question.text,
             prediction=prediction.text,
             references=[spell(target) for target in question.targets],

@@ -20,7 +20,7 @@ from hardalign.experiments.local import (
     DONE,
     FAILED,
     Circumstances,
-    describe,
+    describe_exit,
     outcome,
     start_process,
     stop_process,
@@ -54,7 +54,7 @@ def work(folder: Path, circumstances: Circumstances) -> int:
     finally:
         stop_process(process)
     if status not in (DONE, FAILED, BUSY):
-        raise KilledError(f"the process {describe(status)}")
+        raise KilledError(f"the process {describe_exit(status)}")
     return status
 
 

@@ -35,7 +35,7 @@ class Engine(Protocol):
         """End a run that was started, before its time."""
 
     def close(self) -> None:
-        """End everything."""
+        """End all runs that were started."""
 
 
 class Watcher(Protocol):

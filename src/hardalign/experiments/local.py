@@ -27,7 +27,7 @@ _PAUSE = 0.1
 
 @dataclass(frozen=True)
 class Circumstances:
-    """What all runs of one command have in common. Travels to other machines."""
+    """Says what all runs of one command have in common; it travels to other machines."""
 
     folder: Path
     """The folder of the grid."""
@@ -112,12 +112,12 @@ def outcome(folder: Path, status: int) -> Outcome:
     if status == BUSY:
         return "busy"
     if status != FAILED:
-        write_failure(folder, f"its process {describe(status)}; see {folder / LOG}")
+        write_failure(folder, f"its process {describe_exit(status)}; see {folder / LOG}")
     return "failed"
 
 
-def describe(status: int) -> str:
-    """Says in words how a process ended."""
+def describe_exit(status: int) -> str:
+    """Returns in words how a process ended."""
     if status >= 0:
         return f"ended with status {status}"
     return f"was killed by {signal.Signals(-status).name}"

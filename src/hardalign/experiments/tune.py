@@ -40,7 +40,7 @@ FIRST_RUNG, REDUCTION = 2, 3
 
 @dataclass(frozen=True)
 class Trials:
-    """How the trials of a search stand."""
+    """Says how the trials of a search stand."""
 
     states: dict[Run, State]
     values: dict[Run, float]
@@ -89,7 +89,7 @@ def run_trials(
 
 
 class Rungs:
-    """Asynchronous successive halving: whoever reaches a rung must be among its better third."""
+    """Halves asynchronously: whoever reaches a rung must be among its better third."""
 
     def __init__(self) -> None:
         self._values: dict[int, dict[Run, float]] = {}

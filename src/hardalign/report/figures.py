@@ -70,7 +70,7 @@ def draw_accuracy(cells: Cells) -> Figure | None:
                 scope.append(_draw_size(ax, systems, size, group))
         ax.set_title("\n".join([TASKS[task], *scope]), fontsize=9)
         ax.set_xlabel("accuracy, %")
-    axes[0].set_yticks(range(len(systems)), [label(system) for system in systems])
+    axes[0].set_yticks(range(len(systems)), [system_label(system) for system in systems])
     axes[0].set_ylim(len(systems) - 0.5, -0.5)
     _add_legend(figure, axes, loc="outside lower center", ncols=4)
     return figure
@@ -118,7 +118,7 @@ def draw_against_paper(cells: Cells) -> Figure | None:
             marker = MARKERS[order.index(system) % len(MARKERS)]
             small = setting.size == "small"
             look: dict[str, Any] = {"markerfacecolor": colour if small else "none", "alpha": 0.8}
-            text = label(system) + ("" if small else ", large")
+            text = system_label(system) + ("" if small else ", large")
             ax.plot([paper], [ours], marker, color=colour, markersize=5, label=text, **look)
         ax.set_title(TASKS[task], fontsize=9)
         ax.set_xlabel("accuracy in the paper, %")
@@ -128,8 +128,8 @@ def draw_against_paper(cells: Cells) -> Figure | None:
     return figure
 
 
-def label(system: str) -> str:
-    """Returns the name of a system, with that in the paper."""
+def system_label(system: str) -> str:
+    """Returns the name of a system, with its name in the paper."""
     name = paper_name(system)
     return f"{system} ({name})" if name else system
 

@@ -45,7 +45,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What the file holds."""
+    """Holds where training stood after the last complete epoch."""
 
     path: Path
     progress: Progress

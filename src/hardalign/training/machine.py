@@ -39,7 +39,7 @@ _READY = "ready"
 
 @dataclass(frozen=True)
 class Machine:
-    """What to train on.
+    """Says what to train on.
 
     Raises:
         HardalignError: If there is no such device here, or it cannot compute as it is told to.
@@ -91,11 +91,11 @@ class Process:
 
     @property
     def dtype(self) -> torch.dtype:
-        """Of the weights."""
+        """The type of the weights."""
         return PRECISIONS[self.precision][0]
 
     def autocast(self) -> contextlib.AbstractContextManager[Any]:
-        """Compute with less precision what can be, if that is wanted."""
+        """Returns a context that computes with less precision what can be, if that is wanted."""
         dtype = PRECISIONS[self.precision][1]
         return torch.autocast(self.device.type, dtype) if dtype else contextlib.nullcontext()
 

@@ -110,7 +110,7 @@ class _Sender(Reporter):
         self._connection = connection
 
     def note(self, text: str) -> None:
-        """Pass it on."""
+        """Pass on what the user should know."""
         self._connection.send((False, text))
 
     def epoch(self, row: dict[str, Any]) -> None:

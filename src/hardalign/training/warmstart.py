@@ -24,7 +24,7 @@ LEARNING_ONLY = ("dropout", "samples")
 
 @dataclass(frozen=True)
 class Start:
-    """The weights to begin with."""
+    """Holds the weights to begin with."""
 
     name: str
     """Of the model, with a checksum of its weights."""
