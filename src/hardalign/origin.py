@@ -10,6 +10,9 @@ from hardalign.files import is_of_type
 
 Part = TypeVar("Part", "CorpusOrigin", "FileOrigin")
 
+_LATER = {"normalization"}
+"""What folders of version 0.1 do not have: all was NFC."""
+
 
 @dataclass(frozen=True)
 class CorpusOrigin:
@@ -19,6 +22,7 @@ class CorpusOrigin:
     seed: int = 0
     stress: bool = True
     size: int | None = None
+    normalization: str = "NFC"
 
 
 @dataclass(frozen=True)
@@ -67,9 +71,10 @@ class Origin:
 
 def _record(kind: type[Part], values: object) -> Part:
     types = {one.name: str(one.type) for one in fields(kind)}
-    if not isinstance(values, dict) or values.keys() != types.keys():
+    known = types.keys()
+    if not isinstance(values, dict) or not known - _LATER <= values.keys() <= known:
         raise HardalignError(f"the origin of the data needs {', '.join(types)}: {values!r:.100}")
-    for name, annotation in types.items():
-        if not is_of_type(values[name], annotation):
+    for name in values:
+        if not is_of_type(values[name], types[name]):
             raise HardalignError(f"the origin of the data has a strange {name}")
     return kind(**values)

@@ -110,7 +110,7 @@ class Result:
     """n, acc, wer, per, per_corpus, mfs and mld, as ``hardalign evaluate --json`` gives them."""
     parameters: int
     epochs: int
-    """Epochs trained, of which ``model/`` holds the best."""
+    """Epochs trained, of which ``model/`` holds the best; all members' of an ensemble."""
     seconds: float
     """Time spent on those epochs, whoever's attempt they were."""
     sources: int
@@ -199,14 +199,19 @@ def write_failure(folder: Path, error: str, traceback: str | None = None) -> Non
 
 
 def epochs_of(folder: Path) -> list[dict[str, Any]]:
-    """Returns the rows of ``metrics.jsonl`` in a run's folder; none before the first epoch."""
-    path = folder / MODEL / METRICS
-    if not path.exists():
-        return []
-    rows = [parse_json(line, path) for line in read_bytes(path, JSON_LIMIT).splitlines()]
-    if not all(isinstance(row, dict) and row.keys() >= _EPOCH for row in rows):
-        raise HardalignError(f"{path}: is damaged; remove the folder to run this again")
-    return rows
+    """Returns the rows of every ``metrics.jsonl`` in a run's folder; none before the first epoch.
+
+    An ensemble has one for each member, and a model that was refitted that of its first training.
+    """
+    model, epochs = folder / MODEL, []
+    for path in (*sorted(model.glob(f"*/{METRICS}")), model / METRICS):
+        if not path.exists():
+            continue
+        rows = [parse_json(line, path) for line in read_bytes(path, JSON_LIMIT).splitlines()]
+        if not all(isinstance(row, dict) and row.keys() >= _EPOCH for row in rows):
+            raise HardalignError(f"{path}: is damaged; remove the folder to run this again")
+        epochs += rows
+    return epochs
 
 
 def _files(folder: Path, name: str) -> Iterator[Path]:

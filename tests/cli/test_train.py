@@ -54,6 +54,18 @@ def test_corpus_needs_no_file(command: Command, tmp_path: Path) -> None:
     assert hardalign.load(out).description.data.corpus == CorpusOrigin("toy:copy", size=60)
 
 
+def test_a_corpus_keeps_its_format(command: Command, tmp_path: Path) -> None:
+    """Of the options for files, the normal form alone is its user's to choose."""
+    out = tmp_path / "model"
+    options = ("train", "--corpus", "toy:copy", "--words", 30, "--epochs", 0, "--out", out)
+    assert_complains(command(*options, "--format", "lexicon"), "its own format", "--normalization")
+    assert not out.exists()
+    assert command(*options, "--normalization", "NFD").code == 0
+    description = hardalign.load(out).description
+    assert description.format.normalization == "NFD"
+    assert description.data.corpus == CorpusOrigin("toy:copy", size=30, normalization="NFD")
+
+
 def test_untrained_model(model: Path, command: Command) -> None:
     assert {WEIGHTS, CONFIG, VOCABULARY} <= {path.name for path in model.iterdir()}
     assert "of epoch 0" in command("info", model).out

@@ -168,6 +168,15 @@ def test_registered_parts_are_those_of_the_files(registered):
     assert (corpus.format, corpus.description) == (FORMATS["sigmorphon"], "Tiny: one")
 
 
+def test_a_normal_form_of_ones_own(registered):
+    for split in ("train", "dev", "test"):
+        (registered / "tiny" / split).write_text("é\té\tN\n", encoding="utf-8")
+    for form, source in (("NFC", ("é",)), ("NFD", ("e", "\u0301"))):
+        corpus = load_corpus("tiny/one", data_dir=registered, normalization=form)
+        assert [e.source for e in (*corpus.train, *corpus.dev, *corpus.test)] == [source] * 3
+        assert corpus.format.normalization == corpus.origin.normalization == form
+
+
 @pytest.mark.parametrize("change", [{"size": 100}, {"stress": False}])
 def test_registered_corpora_are_not_changed(change, registered):
     with pytest.raises(HardalignError, match="tiny/one is used as it is"):

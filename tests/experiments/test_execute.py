@@ -108,6 +108,38 @@ def test_files_of_ones_own(tmp_path: Path) -> None:
         run(tmp_path / "again", what)
 
 
+def test_an_ensemble_is_a_run(tmp_path: Path) -> None:
+    """Of members that are the runs of the seeds, whose epochs and time it has together."""
+    result = run(tmp_path / "both", tiny_run(members=2))
+    assert result.epochs == 4
+    for number in (0, 1):
+        alone = run(tmp_path / str(number), tiny_run(seed=number))
+        member = tmp_path / "both" / MODEL / f"member-{number}" / WEIGHTS
+        assert member.read_bytes() == (tmp_path / str(number) / MODEL / WEIGHTS).read_bytes()
+        assert result.parameters == 2 * alone.parameters
+    assert read_result(tmp_path / "both") == result
+
+
+def test_a_refitted_model_is_a_run(tmp_path: Path) -> None:
+    result = run(tmp_path, tiny_run(refit=True))
+    held_out = load(tmp_path / MODEL / "held-out").description
+    assert len(load(tmp_path / MODEL).description.schedule or ()) == result.epochs - 2
+    assert held_out.training.epochs == 2
+
+
+def test_a_normal_form_for_a_run(tmp_path: Path) -> None:
+    paths = [tmp_path / f"{name}.tsv" for name in ("train", "dev", "test")]
+    for path in paths:
+        path.write_text("가나\tk\n나가\tn\n", encoding="utf-8")
+    overrides = {**TINY, "normalization": "NFD"}
+    del overrides["words"]
+    what = Run("mine", "hard", overrides=overrides, files=Files.of(*paths, "pairs"))
+    run(tmp_path / "run", what)
+    vocabulary = load(tmp_path / "run" / MODEL).description.vocabulary
+    assert vocabulary.source.unknown(tuple("\u1100\u1161\u1102")) == []
+    assert vocabulary.source.unknown(("가",)) == ["가"]
+
+
 def test_success_removes_the_failure(tmp_path: Path) -> None:
     write_failure(tmp_path, "it was a bad day")
     run(tmp_path, tiny_run())
@@ -116,5 +148,5 @@ def test_success_removes_the_failure(tmp_path: Path) -> None:
 
 def test_what_cannot_be_done(tmp_path: Path) -> None:
     with pytest.raises(HardalignError, match="diverged"):
-        run(tmp_path, tiny_run(learning_rate=1e30))
+        run(tmp_path, tiny_run(learning_rate=3e38))
     assert not (tmp_path / RESULT).exists()

@@ -61,7 +61,12 @@ def fetch_and_load(origin: CorpusOrigin, data_dir: Path | None) -> Corpus:
     if origin.corpus in registry():
         _fetch([registry()[origin.corpus]], data_dir)
     return load_corpus(
-        origin.corpus, seed=origin.seed, stress=origin.stress, size=origin.size, data_dir=data_dir
+        origin.corpus,
+        seed=origin.seed,
+        stress=origin.stress,
+        size=origin.size,
+        normalization=origin.normalization,
+        data_dir=data_dir,
     )
 
 

@@ -142,7 +142,14 @@ def train(
     if corpus is not None:
         if train is not None or dev is not None:
             raise HardalignError("give either files or --corpus, not both")
-        data = fetch_and_load(CorpusOrigin(corpus, seed, not strip_stress, words), data_dir)
+        if files != PairOptions(normalization=files.normalization):
+            raise HardalignError(
+                "a corpus has its own format: of the options for files, --corpus takes "
+                "--normalization alone"
+            )
+        form = files.normalization or CorpusOrigin.normalization
+        origin = CorpusOrigin(corpus, seed, not strip_stress, words, form)
+        data = fetch_and_load(origin, data_dir)
     else:
         if train is None or dev is None:
             raise HardalignError(

@@ -60,6 +60,7 @@ def load_corpus(
     seed: int = 0,
     stress: bool = True,
     size: int | None = None,
+    normalization: str = "NFC",
     data_dir: Path | None = None,
 ) -> Corpus:
     """Loads or generates a corpus, and downloads it if it is registered and not here yet.
@@ -77,13 +78,14 @@ def load_corpus(
             that become equal are merged.
         size: How many words to have in all three parts together; all words of the dictionary,
             and 6,000 of a toy task, if not given.
+        normalization: The Unicode normal form that text is brought to before it is cut.
         data_dir: Folder with local copies of registered corpora; if not given, what the
             environment variable HARDALIGN_DATA names.
 
     Raises:
         HardalignError: There is no such corpus, it cannot be had, or the size is too small.
     """
-    origin = CorpusOrigin(name, seed, stress, size)
+    origin = CorpusOrigin(name, seed, stress, size, normalization)
     if name in registry():
         if size is not None or not stress:
             raise HardalignError(f"{name} is used as it is: it has no choice of size and stress")
@@ -106,7 +108,11 @@ def _cmudict(origin: CorpusOrigin) -> Corpus:
     # Sorting by hash is a shuffle that is the same everywhere and for ever.
     words = sorted(pronunciations, key=_hash)
     parts = _parts(words, None if size is None else _counts(size, dev=0.05, test=0.10))
-    lexicon = replace(FORMATS["lexicon"], source_case="lower")  # as the dictionary is written
+    lexicon = replace(
+        FORMATS["lexicon"],
+        source_case="lower",  # as the dictionary is written
+        normalization=origin.normalization,
+    )
 
     def example(word: str) -> Example:
         phones = (text if stress else _STRESS.sub("", text) for text in pronunciations[word])
@@ -135,12 +141,13 @@ def _toy(origin: CorpusOrigin) -> Corpus:
         [Example(tuple(word), (tuple(toy_target(task, word)),), text=word) for word in part]
         for part in _parts(toy_words(origin.seed), _counts(size, dev=1 / 12, test=1 / 12))
     )
-    return Corpus(train, dev, test, FORMATS["pairs"], CORPORA[origin.corpus], origin)
+    layout = replace(FORMATS["pairs"], normalization=origin.normalization)
+    return Corpus(train, dev, test, layout, CORPORA[origin.corpus], origin)
 
 
 def _registered(corpus: RegisteredCorpus, data_dir: Path | None, origin: CorpusOrigin) -> Corpus:
     files = corpus_files(corpus, data_dir)
-    layout = corpus.collection.format
+    layout = replace(corpus.collection.format, normalization=origin.normalization)
 
     def part(split: Split, purpose: Purpose) -> list[Example]:
         return list(read_examples(files[split], layout, purpose))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -53,6 +54,8 @@ def execute(
         clip=recipe.clip,
         average=recipe.average,
         invent=recipe.invent,
+        members=settings.members,
+        refit=settings.refit,
         device=device,
         threads=1,  # runs side by side use the cores better than one run's threads
         resume=True,
@@ -60,13 +63,19 @@ def execute(
     )
     if (files := run.files) is None:
         # The seed is for weights and order alone: all runs must have the same test words.
-        words, stress = settings.words, settings.stress
-        corpus = load_corpus(run.corpus, stress=stress, size=words, data_dir=data_dir)
+        corpus = load_corpus(
+            run.corpus,
+            stress=settings.stress,
+            size=settings.words,
+            normalization=settings.normalization,
+            data_dir=data_dir,
+        )
         predictor, test = train(corpus), corpus.test
     else:
         _check_unchanged(files)
-        test = list(read_examples(files.test, FORMATS[files.format], "evaluation"))
-        predictor = train(files.train, files.dev, format=files.format)
+        layout = replace(FORMATS[files.format], normalization=settings.normalization)
+        test = list(read_examples(files.test, layout, "evaluation"))
+        predictor = train(files.train, files.dev, format=layout)
     result = _evaluate(run, folder, predictor, test)
     (folder / FAILURE).unlink(missing_ok=True)
     write_json(folder / RESULT, result.to_dict())

@@ -15,9 +15,11 @@ from hardalign.systems import find_system
 _RECIPE = ("epochs", "batch_size", "learning_rate", "clip", "average", "invent")
 _CORPUS = {"words": "int", "strip_stress": "bool"}
 """What of a corpus is used: the options of ``hardalign train --corpus``."""
+_ROAD = {"normalization": "str", "members": "int", "refit": "bool"}
+"""How the data is read and how many models are trained: options of ``hardalign train``."""
 _MODEL = {one.name: str(one.type) for one in fields(ModelConfig) if one.name != "system"}
 _TRAINING = {one.name: str(one.type) for one in fields(TrainingConfig) if one.name in _RECIPE}
-OVERRIDES = _MODEL | _TRAINING | _CORPUS
+OVERRIDES = _MODEL | _TRAINING | _CORPUS | _ROAD
 """The settings that a plan may override, with their types as they are declared."""
 
 
@@ -27,8 +29,11 @@ class Settings:
 
     model: ModelConfig
     training: TrainingConfig
-    words: int | None
-    stress: bool
+    words: int | None = None
+    stress: bool = True
+    normalization: str = "NFC"
+    members: int = 1
+    refit: bool = False
 
 
 def settings_of(run: Run) -> Settings:
@@ -53,6 +58,7 @@ def settings_of(run: Run) -> Settings:
         TrainingConfig(**({"clip": CLIPS[run.size], "seed": run.seed} | training)),
         overrides.get("words"),
         not overrides.get("strip_stress", False),
+        **{name: value for name, value in overrides.items() if name in _ROAD},
     )
 
 

@@ -9,7 +9,7 @@ from hardalign.config import ModelConfig
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.options import check_options, copied_symbols, tags_beside
 from hardalign.runtime.interface import Runtime
-from hardalign.runtime.numbers import Floats
+from hardalign.runtime.numbers import Floats, unwarned
 from hardalign.shapes import UNFED, attention_name
 from hardalign.systems import CHAINS, System, imported
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from hardalign.runtime.unfed import Reader
 
 
+@unwarned  # weights of a training that diverges overflow in the first product
 def build_runtime(
     config: ModelConfig, tensors: Mapping[str, Floats], vocabulary: Vocabulary
 ) -> Runtime[Any, Any]:
