@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 import hardalign
 from hardalign.bundled import MODEL
@@ -41,26 +41,13 @@ def execute(
     if (folder / RESULT).exists():
         return read_result(folder)
     settings = settings_of(run)
-    recipe = settings.training
-    train = partial(
-        hardalign.train,
-        out=folder / MODEL,
-        system=run.system,
-        size=settings.model,
-        seed=run.seed,
-        epochs=recipe.epochs,
-        batch_size=recipe.batch_size,
-        learning_rate=recipe.learning_rate,
-        clip=recipe.clip,
-        average=recipe.average,
-        invent=recipe.invent,
-        members=settings.members,
-        refit=settings.refit,
-        device=device,
-        threads=1,  # runs side by side use the cores better than one run's threads
-        resume=True,
-        reporter=reporter,
-    )
+    options: dict[str, Any] = settings.options | {
+        "out": folder / MODEL,
+        "device": device,
+        "threads": 1,  # runs side by side use the cores better than one run's threads
+        "resume": True,
+        "reporter": reporter,
+    }
     if (files := run.files) is None:
         # The seed is for weights and order alone: all runs must have the same test words.
         corpus = load_corpus(
@@ -70,12 +57,12 @@ def execute(
             normalization=settings.normalization,
             data_dir=data_dir,
         )
-        predictor, test = train(corpus), corpus.test
+        predictor, test = hardalign.train(corpus, **options), corpus.test
     else:
         _check_unchanged(files)
         layout = replace(FORMATS[files.format], normalization=settings.normalization)
         test = list(read_examples(files.test, layout, "evaluation"))
-        predictor = train(files.train, files.dev, format=layout)
+        predictor = hardalign.train(files.train, files.dev, format=layout, **options)
     result = _evaluate(run, folder, predictor, test)
     (folder / FAILURE).unlink(missing_ok=True)
     write_json(folder / RESULT, result.to_dict())

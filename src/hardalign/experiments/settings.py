@@ -17,15 +17,16 @@ _CORPUS = {"words": "int", "strip_stress": "bool"}
 """What of a corpus is used: the options of ``hardalign train --corpus``."""
 _ROAD = {"normalization": "str", "members": "int", "refit": "bool"}
 """How the data is read and how many models are trained: options of ``hardalign train``."""
-_MODEL = {one.name: str(one.type) for one in fields(ModelConfig) if one.name != "system"}
-_TRAINING = {one.name: str(one.type) for one in fields(TrainingConfig) if one.name in _RECIPE}
+_MODEL = {field.name: str(field.type) for field in fields(ModelConfig) if field.name != "system"}
+_TYPES = {field.name: str(field.type) for field in fields(TrainingConfig)}
+_TRAINING = {name: _TYPES[name] for name in _RECIPE}
 OVERRIDES = _MODEL | _TRAINING | _CORPUS | _ROAD
 """The settings that a plan may override, with their types as they are declared."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How a run is trained and on how much."""
+    """Says how a run is trained and on how much."""
 
     model: ModelConfig
     training: TrainingConfig
@@ -34,6 +35,13 @@ class Settings:
     normalization: str = "NFC"
     members: int = 1
     refit: bool = False
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The arguments of ``hardalign.train`` that a plan may decide, by name."""
+        recipe = {name: getattr(self.training, name) for name in (*_RECIPE, "seed")}
+        chosen = {"system": self.model.system, "size": self.model}
+        return {**recipe, **chosen, "members": self.members, "refit": self.refit}
 
 
 def settings_of(run: Run) -> Settings:
