@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from hardalign.errors import HardalignError
 from hardalign.files import is_of_type
 
-Part = TypeVar("Part", "CorpusOrigin", "FileOrigin")
+Record = TypeVar("Record", "CorpusOrigin", "FileOrigin")
 
 _LATER = {"normalization"}
 """What folders of version 0.1 do not have: all was NFC."""
@@ -49,14 +49,14 @@ class Origin:
         return self.dev.file if self.dev else self.corpus.corpus if self.corpus else "memory"
 
     def to_dict(self) -> dict[str, Any]:
-        """The record as JSON can hold it: what is there, and a corpus without a key of its own."""
+        """Returns the record for JSON: what is there, and a corpus without a key of its own."""
         if self.corpus is not None:
             return asdict(self.corpus)
         return {name: value for name, value in asdict(self).items() if value is not None}
 
     @classmethod
     def from_dict(cls, values: object) -> Origin:
-        """Rebuild what ``to_dict`` made.
+        """Rebuilds what ``to_dict`` made.
 
         Raises:
             HardalignError: If it is damaged.
@@ -65,12 +65,12 @@ class Origin:
             return cls(corpus=_record(CorpusOrigin, values))
         if not isinstance(values, dict) or not values.keys() <= {"train", "dev"}:
             raise HardalignError(f"the origin of the data is malformed: {values!r:.100}")
-        parts = {name: _record(FileOrigin, part) for name, part in values.items()}
-        return cls(train=parts.get("train"), dev=parts.get("dev"))
+        files = {name: _record(FileOrigin, record) for name, record in values.items()}
+        return cls(train=files.get("train"), dev=files.get("dev"))
 
 
-def _record(kind: type[Part], values: object) -> Part:
-    types = {one.name: str(one.type) for one in fields(kind)}
+def _record(kind: type[Record], values: object) -> Record:
+    types = {field.name: str(field.type) for field in fields(kind)}
     known = types.keys()
     if not isinstance(values, dict) or not known - _LATER <= values.keys() <= known:
         raise HardalignError(f"the origin of the data needs {', '.join(types)}: {values!r:.100}")

@@ -97,7 +97,7 @@ class Run:
         return f"{name}.{sha256(canonical.encode())[:8]}" if identity else name
 
     def to_dict(self) -> dict[str, Any]:
-        """The content of ``run.json``; ``files`` only where there are some."""
+        """Returns the content of ``run.json``; ``files`` only where there are some."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
@@ -123,7 +123,7 @@ class Result:
     """The hardalign that evaluated."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The content of ``result.json``."""
+        """Returns the content of ``result.json``."""
         return {**asdict(self), "run": self.run.to_dict()}
 
 
@@ -234,14 +234,14 @@ def _run(path: Path, values: Any) -> Run:
 
 
 def _build(path: Path, kind: type[T], values: object) -> T:
-    needed = {one.name for one in fields(kind) if one.default is one.default_factory is MISSING}
+    needed = {f.name for f in fields(kind) if f.default is f.default_factory is MISSING}
     if not isinstance(values, dict) or not needed <= set(values):
         raise HardalignError(
             f"{path}: does not hold {', '.join(sorted(needed))} and what goes with them; "
             "another version of hardalign may have written it; remove it to run this again"
         )
     # Other versions may have written more than these.
-    known = {one.name: str(one.type) for one in fields(kind)}
+    known = {f.name: str(f.type) for f in fields(kind)}
     for name, expected in known.items():
         if name in values and not is_of_type(values[name], expected):
             raise HardalignError(

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from corpora.file_server import FileServer, serving
-from hardalign.corpora.fetch import corpus_files, fetch_file
+from hardalign.corpora.fetch import fetch_file
 from hardalign.corpora.registry import Collection, RegisteredCorpus, RegisteredFile
 from hardalign.data.formats import FORMATS
 from hardalign.errors import HardalignError
@@ -143,12 +143,12 @@ def test_a_local_copy_needs_no_network(
     copy.parent.mkdir(parents=True)
     copy.write_bytes(CONTENT)
     for corpus in (CORPUS, PRIVATE):
-        assert corpus_files(corpus, tmp_path / "mine") == {"train": copy}
+        assert fetch_file(corpus, FILE, tmp_path / "mine") == copy
     monkeypatch.setenv("HARDALIGN_DATA", str(tmp_path / "mine"))
-    assert corpus_files(CORPUS) == {"train": copy}
+    assert fetch_file(CORPUS, FILE) == copy
     (tmp_path / "other").mkdir()
     with pytest.raises(HardalignError, match="never downloaded"):  # the argument is the stronger
-        corpus_files(PRIVATE, tmp_path / "other")
+        fetch_file(PRIVATE, FILE, tmp_path / "other")
     assert not cache.exists()
 
 

@@ -12,7 +12,7 @@ import tyro
 from hardalign.cli.console import note, watched
 from hardalign.cli.options import OptionalFolder
 from hardalign.corpora.fetch import fetch_file, file_url
-from hardalign.corpora.load import CMUDICT_LICENCE, CORPORA, Corpus, load_corpus
+from hardalign.corpora.load import CMUDICT_LICENCE, CORPORA, Corpus, load_origin
 from hardalign.corpora.registry import RegisteredCorpus, find_corpora, registry
 from hardalign.data.formats import FORMATS, Format
 from hardalign.errors import HardalignError
@@ -60,14 +60,7 @@ def fetch_and_load(origin: CorpusOrigin, data_dir: Path | None) -> Corpus:
     """Loads a corpus, with a bar where files have to be fetched first."""
     if origin.corpus in registry():
         _fetch([registry()[origin.corpus]], data_dir)
-    return load_corpus(
-        origin.corpus,
-        seed=origin.seed,
-        stress=origin.stress,
-        size=origin.size,
-        normalization=origin.normalization,
-        data_dir=data_dir,
-    )
+    return load_origin(origin, data_dir)
 
 
 def _fetch(corpora: Iterable[RegisteredCorpus], data_dir: Path | None) -> list[tuple[str, ...]]:
@@ -89,12 +82,12 @@ def _registered(names: tuple[str, ...]) -> Iterable[RegisteredCorpus]:
     """Returns the corpora that have files, each once."""
     if not names:
         raise HardalignError("fetch what? hardalign corpora lists all names")
-    wanted: dict[str, RegisteredCorpus] = {}
+    registered: dict[str, RegisteredCorpus] = {}
     for name in names:
         if name in CORPORA:
             raise HardalignError(f"{name} has no files to fetch; train on it with --corpus {name}")
-        wanted |= {corpus.name: corpus for corpus in find_corpora(name)}
-    return wanted.values()
+        registered |= {corpus.name: corpus for corpus in find_corpora(name)}
+    return registered.values()
 
 
 def _catalogue() -> str:
@@ -105,7 +98,7 @@ def _catalogue() -> str:
         lines.append(f"  licence: {collection.licence}")
         if collection.by_hand:
             lines[-1] += "; never downloaded"
-        lines += [f"  {one.name:<30}{one.title:<36}{_size(one.size):>12}" for one in members]
+        lines += [f"  {c.name:<30}{c.title:<36}{_size(c.size):>12}" for c in members]
     return "\n".join([*lines, "", "hardalign corpora NAME says more about one."])
 
 
@@ -117,22 +110,22 @@ def _entry(name: str) -> str:
 
 
 def _description(corpus: RegisteredCorpus) -> str:
-    about = corpus.collection
+    collection = corpus.collection
     lines = [
         corpus.name,
         f"  {corpus.description}",
-        f"  task      {about.task}",
-        f"  format    {_format(about.format)}",
-        f"  licence   {about.licence}",
-        f"  citation  {about.citation}",
+        f"  task      {collection.task}",
+        f"  format    {_format(collection.format)}",
+        f"  licence   {collection.licence}",
+        f"  citation  {collection.citation}",
     ]
-    if about.by_hand:
-        lines.append(f"  by hand   {about.by_hand}")
+    if collection.by_hand:
+        lines.append(f"  by hand   {collection.by_hand}")
     for file in corpus.files:
         lines.append(f"  {file.split:<10}{file.name}, {_size(file.size)}")
         lines.append(f"            sha256 {file.sha256 or 'unknown: copies are not checked'}")
-        if not about.by_hand:
-            lines.append(f"            {file_url(about, file)}")
+        if not collection.by_hand:
+            lines.append(f"            {file_url(collection, file)}")
     if all(file.split != "dev" for file in corpus.files):
         lines.append("  dev       a tenth of train, held out by a hash of the source")
     return "\n".join(lines)

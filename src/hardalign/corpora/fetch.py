@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hardalign.corpora.registry import Collection, RegisteredCorpus, RegisteredFile, Split
+from hardalign.corpora.registry import Collection, RegisteredCorpus, RegisteredFile
 from hardalign.errors import HardalignError
 from hardalign.files import make_folder, sha256
 
@@ -20,11 +20,6 @@ CACHE_DIR = "HARDALIGN_CACHE"
 """The environment variable that names the folder for downloads."""
 
 _RETRIES = 2
-
-
-def corpus_files(corpus: RegisteredCorpus, data_dir: Path | None = None) -> dict[Split, Path]:
-    """Returns all files of a corpus; ``fetch_file`` says where they come from."""
-    return {file.split: fetch_file(corpus, file, data_dir) for file in corpus.files}
 
 
 def fetch_file(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
-from hardalign.corpora.fetch import corpus_files
+from hardalign.corpora.fetch import fetch_file
 from hardalign.corpora.registry import RegisteredCorpus, Split, registry, unknown_corpus
 from hardalign.corpora.toys import toy_target, toy_words
 from hardalign.data.example import Example
@@ -85,18 +85,21 @@ def load_corpus(
     Raises:
         HardalignError: There is no such corpus, it cannot be had, or the size is too small.
     """
-    origin = CorpusOrigin(name, seed, stress, size, normalization)
+    return load_origin(CorpusOrigin(name, seed, stress, size, normalization), data_dir)
+
+
+def load_origin(origin: CorpusOrigin, data_dir: Path | None = None) -> Corpus:
+    """Loads the corpus that a model's record of its data names, as ``load_corpus`` does."""
+    name, size = origin.corpus, origin.size
     if name in registry():
-        if size is not None or not stress:
+        if size is not None or not origin.stress:
             raise HardalignError(f"{name} is used as it is: it has no choice of size and stress")
         return _registered(registry()[name], data_dir, origin)
     if name not in CORPORA:
         raise HardalignError(unknown_corpus(name, tuple(CORPORA)))
     if size is not None and size < 3:
         raise HardalignError(f"a corpus needs at least 3 words, one for each part, not {size}")
-    if name == "cmudict":
-        return _cmudict(origin)
-    return _toy(origin)
+    return _cmudict(origin) if name == "cmudict" else _toy(origin)
 
 
 def _cmudict(origin: CorpusOrigin) -> Corpus:
@@ -146,7 +149,7 @@ def _toy(origin: CorpusOrigin) -> Corpus:
 
 
 def _registered(corpus: RegisteredCorpus, data_dir: Path | None, origin: CorpusOrigin) -> Corpus:
-    files = corpus_files(corpus, data_dir)
+    files = {file.split: fetch_file(corpus, file, data_dir) for file in corpus.files}
     layout = replace(corpus.collection.format, normalization=origin.normalization)
 
     def part(split: Split, purpose: Purpose) -> list[Example]:
