@@ -29,8 +29,8 @@ export async function predict(question, signal) {
   return answers;
 }
 
-/** A refusal as a sentence about the only word that was asked. */
-export function about({ message }) {
+/** A refusal as a sentence about the only word of a question. */
+export function explain({ message }) {
   return message.replace(/^words\[0\](:? )/, (_, colon) => (colon === " " ? "This word " : ""));
 }
 
@@ -42,7 +42,7 @@ async function request(path, options) {
     if (error.name === "AbortError") throw error;
     throw new Refused("The server does not answer. Is it still running?", 0);
   }
-  const content = await response.json().catch(() => ({ error: response.statusText }));
-  if (!response.ok) throw new Refused(content.error, response.status);
-  return content;
+  const body = await response.json().catch(() => ({ error: response.statusText }));
+  if (!response.ok) throw new Refused(body.error, response.status);
+  return body;
 }

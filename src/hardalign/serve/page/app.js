@@ -1,10 +1,10 @@
 // The page: a word is asked as it is typed, of one model or of two side by side.
 
-import { about, getModels, predict } from "./api.js";
+import { explain, getModels, predict } from "./api.js";
 import { debounced, make } from "./dom.js";
 import { lineUp } from "./heatmap.js";
 import { setUpList } from "./list.js";
-import { panel, spoken } from "./panel.js";
+import { announcement, panel } from "./panel.js";
 import { setUpTags } from "./tags.js";
 
 const PAUSE = 120; // milliseconds without a key, before a word is asked
@@ -24,7 +24,7 @@ const tags = setUpTags(() => later());
 const later = debounced(PAUSE, ask);
 
 /** The models that are chosen: one, or two to compare. */
-function chosen() {
+function selectedModels() {
   const names = new Set([model.value, beside.value]);
   return models.filter(({ name }) => names.has(name))
     .sort((a) => (a.name === model.value ? -1 : 1));
@@ -40,35 +40,35 @@ async function ask() {
     show([], []);
     return;
   }
-  const asked = chosen();
+  const selected = selectedModels();
   find("panels").ariaBusy = "true";
-  const settled = await Promise.allSettled(asked.map(async (one) => {
-    const words = [tags.join(one, word.value)];
-    const question = { model: one.name, words, nbest: CANDIDATES, alignments: true };
+  const settled = await Promise.allSettled(selected.map(async (each) => {
+    const words = [tags.join(each, word.value)];
+    const question = { model: each.name, words, nbest: CANDIDATES, alignments: true };
     return (await predict(question, signal))[0];
   }));
   if (signal.aborted) return;
   find("panels").ariaBusy = "false";
-  show(asked, settled);
+  show(selected, settled);
 }
 
-function show(asked, settled) {
+function show(selected, settled) {
   const panels = [];
   const troubles = [];
   const sentences = [];
   settled.forEach(({ value: answer, reason }, k) => {
     if (reason) {
-      troubles.push([asked[k].name, about(reason)]);
+      troubles.push([selected[k].name, explain(reason)]);
       return;
     }
-    panels.push(panel(asked[k], answer));
-    sentences.push(spoken(asked[k], answer));
-    if (answer.unknown.length) troubles.push([asked[k].name, doubt(asked[k], answer)]);
+    panels.push(panel(selected[k], answer));
+    sentences.push(announcement(selected[k], answer));
+    if (answer.unknown.length) troubles.push([selected[k].name, doubt(selected[k], answer)]);
   });
-  find("welcome").hidden = asked.length > 0;
+  find("welcome").hidden = selected.length > 0;
   find("panels").replaceChildren(...panels);
   lineUp(find("panels"), settled.flatMap(({ value }) => value?.predictions ?? []));
-  note(troubles, asked.length);
+  note(troubles, selected.length);
   word.ariaInvalid = String(settled.some(({ reason }) => reason));
   sentence = sentences.join(" ");
   readOut();
@@ -84,15 +84,15 @@ function doubt({ source_separator: separator }, { source, unknown }) {
 }
 
 /** Show what is to be said next to the input; whose it is, unless all models say the same. */
-function note(troubles, asked) {
+function note(troubles, count) {
   const texts = [...new Set(troubles.map(([, text]) => text))];
   notes.replaceChildren(...texts.map((text) => {
-    const names = troubles.filter((one) => one[1] === text).map(([name]) => name);
-    return make("p", {}, names.length < asked ? `${names.join(", ")}: ${text}` : text);
+    const names = troubles.filter(([, other]) => other === text).map(([name]) => name);
+    return make("p", {}, names.length < count ? `${names.join(", ")}: ${text}` : text);
   }));
 }
 
-/** Keep what is asked in the address, to be sent to others or come back to. */
+/** Keep the question in the address, to be sent to others or come back to. */
 function remember() {
   const state = new URLSearchParams({ word: word.value });
   if (models.length > 1) state.set("model", model.value);
@@ -129,8 +129,8 @@ function offerExamples([{ examples }]) {
 function changeModels() {
   for (const option of beside.options) option.disabled = option.value === model.value;
   if (beside.value === model.value) beside.value = "";
-  tags.offer(chosen());
-  offerExamples(chosen());
+  tags.offer(selectedModels());
+  offerExamples(selectedModels());
   later();
 }
 
@@ -159,7 +159,7 @@ async function begin() {
     event.preventDefault();
     ask();
   });
-  setUpList(chosen);
+  setUpList(selectedModels);
   changeModels();
 }
 

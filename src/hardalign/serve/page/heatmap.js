@@ -10,7 +10,7 @@ const KINDS = {
   path: "Alignment: the path of a pointer",
 };
 const WIDE = 17; // columns that fit beside the candidates
-let drawn = 0;
+let maps = 0;
 const MOVES = {
   ArrowUp: [-1, 0],
   ArrowDown: [1, 0],
@@ -63,8 +63,8 @@ export function heatmap(alignment) {
     [stop.begin, ...stop.tags, ...stop.source, stop.end],
   ];
   const readout = make("p", { className: "readout", "aria-hidden": "true" });
-  drawn += 1;
-  const title = make("figcaption", { id: `map-${drawn}` }, KINDS[alignment.kind]);
+  maps += 1;
+  const title = make("figcaption", { id: `map-${maps}` }, KINDS[alignment.kind]);
   const table = draw(rows, columns, weights);
   table.setAttribute("aria-labelledby", title.id);
   const cells = [...table.tBodies[0].rows].map((row) => [...row.cells].slice(1));

@@ -1,6 +1,6 @@
 // A list of words: predicted part by part, shown as a table, copied or downloaded as TSV.
 
-import { about, predict, Refused } from "./api.js";
+import { explain, predict, Refused } from "./api.js";
 import { make, percent } from "./dom.js";
 import { mark } from "./panel.js";
 
@@ -15,8 +15,8 @@ const KEEP = {
   new: (row) => !row.known,
 };
 
-/** Wire up the section of lists; chosen() gives the models to ask. */
-export function setUpList(chosen) {
+/** Wire up the section of lists; selectedModels() gives the models to ask. */
+export function setUpList(selectedModels) {
   const find = (id) => document.getElementById(id);
   const [form, area, notes, table] = ["list-form", "list", "list-notes", "table"].map(find);
   const [copy, download, progress] = ["copy", "download", "progress"].map(find);
@@ -41,7 +41,7 @@ export function setUpList(chosen) {
       return;
     }
     notes.textContent = "";
-    models = chosen();
+    models = selectedModels();
     const columns = models.map(() => []);
     Object.assign(progress, { hidden: false, max: words.length * models.length, value: 0 });
     try {
@@ -70,15 +70,15 @@ export function setUpList(chosen) {
     show();
   }
 
-  /** The rows that are wanted, in the order that is wanted. */
-  function wanted() {
+  /** The rows to show, in the order to show them in. */
+  function visibleRows() {
     const kept = rows.filter(KEEP[which.value]);
     const sign = { ascending: 1, descending: -1 }[order];
     return sign ? kept.sort((a, b) => sign * (a.least - b.least)) : kept;
   }
 
   function show() {
-    const kept = wanted();
+    const kept = visibleRows();
     const hidden = kept.length > SHOWN ? `; the first ${SHOWN} are below, copy and download give all` : "";
     shown.textContent = `${kept.length} of ${rows.length} words${hidden}`;
     table.replaceChildren(draw(kept.slice(0, SHOWN), models, order, (next) => {
@@ -88,7 +88,7 @@ export function setUpList(chosen) {
     }));
   }
 
-  const tsv = () => wanted().map(write).join("");
+  const tsv = () => visibleRows().map(write).join("");
   which.addEventListener("change", show);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -120,7 +120,7 @@ async function ask(model, words, signal) {
   } catch (error) {
     const ours = error instanceof Refused && [413, 422].includes(error.status);
     if (!ours) throw error;
-    if (words.length === 1) return [{ error: about(error) }];
+    if (words.length === 1) return [{ error: explain(error) }];
   }
   const half = Math.ceil(words.length / 2);
   const first = await ask(model, words.slice(0, half), signal);
@@ -143,9 +143,9 @@ function certainty({ error, origin, log_prob: logProb }) {
 }
 
 function write({ word, answers }) {
-  const fields = answers.flatMap((one) => {
-    if (one.error) return ["", ""];
-    return [one.text, one.origin === "lexicon" ? "known" : one.log_prob.toFixed(6)];
+  const fields = answers.flatMap(({ error, text, origin, log_prob: logProb }) => {
+    if (error) return ["", ""];
+    return [text, origin === "lexicon" ? "known" : logProb.toFixed(6)];
   });
   return `${[word, ...fields].join("\t")}\n`;
 }

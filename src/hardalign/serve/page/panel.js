@@ -46,7 +46,7 @@ function candidates({ predictions, origin }, show) {
 }
 
 /** The prediction as a sentence for a screen reader. */
-export function spoken(model, answer) {
+export function announcement(model, answer) {
   const [best] = answer.predictions;
   const probability = percent(Math.exp(best.log_prob));
   const certainty = answer.origin === "lexicon" ? "known from the lexicon" : probability;
