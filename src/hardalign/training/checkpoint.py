@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, optim
+from torch import optim
 
 from hardalign.errors import HardalignError
 from hardalign.files import is_of_type, write_bytes
@@ -24,7 +24,9 @@ from hardalign.networks.transducer import Transducer
 from hardalign.tensors import Tensors, read_tensors, write_tensors
 from hardalign.training.averaging import Averaged
 
-_MODEL, _AVERAGE, _OPTIMIZER = "model", "average", "optimizer"
+_OPTIMIZER = "optimizer"
+_MOMENTS = ("exp_avg", "exp_avg_sq", "step")
+"""What Adam keeps of each parameter."""
 
 
 @dataclass
@@ -59,31 +61,26 @@ class Checkpoint:
         Raises:
             HardalignError: If they are not those of this model.
         """
-        models = {_MODEL: model} if averaged is None else {_MODEL: model, _AVERAGE: averaged.module}
-        states: dict[str, dict[str, Tensor]] = {kind: {} for kind in models}
-        moments: dict[int, dict[str, Tensor]] = {}
-        shapes = {
+        networks = _networks(model, averaged)
+        shapes: dict[str, tuple[int, ...]] = {
             f"{kind}.{name}": tensor.shape
-            for kind, network in models.items()
+            for kind, network in networks.items()
             for name, tensor in network.state_dict().items()
         }
         for number, parameter in enumerate(model.parameters()):
-            for name in ("exp_avg", "exp_avg_sq"):
-                shapes[f"{_OPTIMIZER}.{number}.{name}"] = parameter.shape
-            shapes[f"{_OPTIMIZER}.{number}.step"] = torch.Size([])
-        for name, array in self.tensors.items():
-            if shapes.get(name) != array.shape:
-                raise _foreign(self.path)
-            kind, rest = name.split(".", 1)
-            if kind in models:
-                states[kind][rest] = torch.from_numpy(array)
-            else:
-                index, moment = rest.split(".")
-                moments.setdefault(int(index), {})[moment] = torch.from_numpy(array)
-        if self.tensors.keys() != shapes.keys():
+            for moment in _MOMENTS:
+                shape = () if moment == "step" else parameter.shape
+                shapes[f"{_OPTIMIZER}.{number}.{moment}"] = shape
+        if {name: array.shape for name, array in self.tensors.items()} != shapes:
             raise _foreign(self.path)
-        for kind, network in models.items():
-            network.load_state_dict(states[kind])
+        tensors = {name: torch.from_numpy(array) for name, array in self.tensors.items()}
+        for kind, network in networks.items():
+            names = network.state_dict()
+            network.load_state_dict({name: tensors[f"{kind}.{name}"] for name in names})
+        moments = {
+            number: {moment: tensors[f"{_OPTIMIZER}.{number}.{moment}"] for moment in _MOMENTS}
+            for number, _ in enumerate(model.parameters())
+        }
         optimizer.load_state_dict({**optimizer.state_dict(), "state": moments})
         if averaged is not None:
             averaged.n_averaged.copy_(moments[0]["step"])
@@ -120,13 +117,14 @@ def save_checkpoint(
     """Commit an epoch: the metrics' lines first, then the one file that decides."""
     lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in progress.history)
     write_bytes(folder / METRICS, "".join(lines).encode())
-    tensors = {f"{_MODEL}.{name}": array for name, array in arrays(model).items()}
-    if averaged is not None:
-        means = arrays(averaged.module)
-        tensors |= {f"{_AVERAGE}.{name}": array for name, array in means.items()}
-    for index, moments in optimizer.state_dict()["state"].items():
-        for name, tensor in moments.items():
-            tensors[f"{_OPTIMIZER}.{index}.{name}"] = tensor.detach().cpu().numpy()
+    tensors = {
+        f"{kind}.{name}": array
+        for kind, network in _networks(model, averaged).items()
+        for name, array in arrays(network).items()
+    }
+    for number, moments in optimizer.state_dict()["state"].items():
+        for moment, tensor in moments.items():
+            tensors[f"{_OPTIMIZER}.{number}.{moment}"] = tensor.detach().cpu().numpy()
     # Infinities stand for "nothing yet" and have no place in JSON.
     notes = {
         name: None if isinstance(value, float) and math.isinf(value) else value
@@ -138,6 +136,11 @@ def save_checkpoint(
 def arrays(model: Transducer) -> dict[str, NDArray[Any]]:
     """Returns a model's tensors by name; on a CPU they share its memory."""
     return {name: tensor.detach().cpu().numpy() for name, tensor in model.state_dict().items()}
+
+
+def _networks(model: Transducer, averaged: Averaged | None) -> dict[str, Transducer]:
+    """Returns the networks whose weights a checkpoint holds, by what its names begin with."""
+    return {"model": model} | ({} if averaged is None else {"average": averaged.module})
 
 
 def _foreign(path: Path) -> HardalignError:
