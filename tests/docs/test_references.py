@@ -17,6 +17,8 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 MATHEMATICS = ROOT / "docs/guide/mathematics.md"
+PLAIN = {"__init__.py", "__main__.py", "errors.py", "version.py"}
+"""Modules that need no explanation."""
 
 
 def defined(body: list[ast.stmt], prefix: str = "") -> Iterator[str]:
@@ -64,3 +66,12 @@ def test_links_lead_somewhere(page: Path) -> None:
         if place:
             headings = HEADING.findall(FENCED.sub("", target.read_text("utf-8")))
             assert place in map(anchor, headings), link
+
+
+def test_every_module_has_a_place_in_the_house() -> None:
+    """Whoever looks at the source for the first time finds all of it in one table."""
+    table = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    package = ROOT / "src/hardalign"
+    modules = {path.name for path in package.glob("*.py")} - PLAIN
+    folders = {f"{path.parent.name}/" for path in package.glob("*/__init__.py")}
+    assert [name for name in sorted(modules | folders) if f"`{name}`" not in table] == []
