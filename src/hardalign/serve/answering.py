@@ -35,7 +35,7 @@ def answer_words(
 
 
 def _prediction(prediction: Prediction) -> PredictionAnswer:
-    fields = prediction.to_dict()
-    if alignment := fields.get("alignment"):
-        fields["alignment"] = AlignmentAnswer(**{**alignment, "stop": Stop(**alignment["stop"])})
-    return PredictionAnswer(**fields)
+    content = prediction.to_dict()
+    if alignment := content.get("alignment"):
+        content["alignment"] = AlignmentAnswer(**{**alignment, "stop": Stop(**alignment["stop"])})
+    return PredictionAnswer(**content)

@@ -70,15 +70,15 @@ export function setUpList(selectedModels) {
     show();
   }
 
-  /** The rows to show, in the order to show them in. */
-  function visibleRows() {
+  /** The rows that are wanted, in the order that is wanted. */
+  function wanted() {
     const kept = rows.filter(KEEP[which.value]);
     const sign = { ascending: 1, descending: -1 }[order];
     return sign ? kept.sort((a, b) => sign * (a.least - b.least)) : kept;
   }
 
   function show() {
-    const kept = visibleRows();
+    const kept = wanted();
     const hidden = kept.length > SHOWN ? `; the first ${SHOWN} are below, copy and download give all` : "";
     shown.textContent = `${kept.length} of ${rows.length} words${hidden}`;
     table.replaceChildren(draw(kept.slice(0, SHOWN), models, order, (next) => {
@@ -88,7 +88,7 @@ export function setUpList(selectedModels) {
     }));
   }
 
-  const tsv = () => visibleRows().map(write).join("");
+  const tsv = () => wanted().map(write).join("");
   which.addEventListener("change", show);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -143,9 +143,9 @@ function certainty({ error, origin, log_prob: logProb }) {
 }
 
 function write({ word, answers }) {
-  const fields = answers.flatMap(({ error, text, origin, log_prob: logProb }) => {
-    if (error) return ["", ""];
-    return [text, origin === "lexicon" ? "known" : logProb.toFixed(6)];
+  const fields = answers.flatMap((one) => {
+    if (one.error) return ["", ""];
+    return [one.text, one.origin === "lexicon" ? "known" : one.log_prob.toFixed(6)];
   });
   return `${[word, ...fields].join("\t")}\n`;
 }
