@@ -6,7 +6,7 @@ import pytest
 
 from experiments.conftest import write_epochs
 from hardalign.experiments.engine import prepare
-from hardalign.experiments.estimate import Estimate
+from hardalign.experiments.estimate import seconds_left
 from hardalign.runs import Run
 
 DONE = Run("toy:copy", "hard", overrides={"epochs": 4})
@@ -16,10 +16,10 @@ def test_measured_epochs_are_multiplied(tmp_path: Path) -> None:
     """1000 words at 200 words/s, and a quarter of that time more for validation."""
     prepare(tmp_path, DONE)
     write_epochs(tmp_path / DONE.name, [-1.0, -0.5], speed=200.0)
-    estimate = Estimate(tmp_path)
-    assert estimate.seconds(DONE) == pytest.approx(2 * 6.25)  # two are left to do
     longer = Run("toy:copy", "hard", seed=1, overrides={"epochs": 5})
-    assert estimate.seconds(longer) == pytest.approx(5 * 6.25)
+    seconds = seconds_left([DONE, longer], tmp_path)
+    assert seconds[DONE] == pytest.approx(2 * 6.25)  # two are left to do
+    assert seconds[longer] == pytest.approx(5 * 6.25)
 
 
 @pytest.mark.parametrize(
@@ -34,5 +34,5 @@ def test_measured_epochs_are_multiplied(tmp_path: Path) -> None:
 def test_nothing_is_said_of_what_was_not_measured(run: Run, tmp_path: Path) -> None:
     prepare(tmp_path, DONE)
     write_epochs(tmp_path / DONE.name, [-1.0])
-    assert Estimate(tmp_path).seconds(run) is None
-    assert Estimate(tmp_path / "none").seconds(DONE) is None
+    assert seconds_left([run], tmp_path) == {run: None}
+    assert seconds_left([DONE], tmp_path / "none") == {DONE: None}

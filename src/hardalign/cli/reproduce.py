@@ -73,20 +73,17 @@ def reproduce(
 
 def _list(runs: list[Run], out: Path) -> None:
     """Print each run with the time it still needs, where that was measured."""
-    from hardalign.experiments.estimate import Estimate
+    from hardalign.experiments.estimate import seconds_left
     from hardalign.runs import RESULT
 
-    estimate = Estimate(out)
     total, unknown = 0.0, 0
-    for run in runs:
-        seconds = None
+    for run, seconds in seconds_left(runs, out).items():
         if (out / run.name / RESULT).exists():
             time = "complete"
-        elif (seconds := estimate.seconds(run)) is None:
+        elif seconds is None:
             time, unknown = "unknown", unknown + 1
         else:
-            time = f"at most {timedelta(seconds=round(seconds))}"
-        total += seconds or 0
+            time, total = f"at most {timedelta(seconds=round(seconds))}", total + seconds
         print(f"{run.name}\t{time}")
     known = f"at most {timedelta(seconds=round(total))} of one core"
     print(f"{len(runs)} runs\t{known}" + (f", and {unknown} of unknown length" if unknown else ""))
