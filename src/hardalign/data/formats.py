@@ -62,15 +62,13 @@ class Format:
             )
         if self.is_xml and self.columns != ("source", "target"):
             raise HardalignError("the news format is XML and has no columns to name")
-        if self.normalization not in NORMALIZATIONS:
-            known = ", ".join(NORMALIZATIONS)
-            raise HardalignError(
-                f"unknown normalization {self.normalization!r}; choose one of {known}"
-            )
-        if self.source_case not in CASES:
-            raise HardalignError(
-                f"unknown source case {self.source_case!r}; choose one of {', '.join(CASES)}"
-            )
+        for what, choice, choices in (
+            ("normalization", self.normalization, NORMALIZATIONS),
+            ("source case", self.source_case, CASES),
+        ):
+            if choice not in choices:
+                known = ", ".join(choices)
+                raise HardalignError(f"unknown {what} {choice!r}; choose one of {known}")
         if self.max_length < 1:
             raise HardalignError(f"the maximal length must be at least 1, not {self.max_length}")
         for separator in (self.source_separator, self.target_separator, self.tag_separator):
