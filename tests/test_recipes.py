@@ -6,12 +6,15 @@ import gzip
 import importlib
 import io
 import json
+import sys
 import tarfile
 import zipfile
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from hardalign.experiments.plan import load_plan
 
 RECIPES = Path(__file__).parents[1] / "recipes"
 
@@ -67,3 +70,25 @@ def test_english_forms(
         ("lean", "leaner", "ADJ;CMPR"),
         ("lean", "leanest", "ADJ;SPRL"),
     ]
+
+
+@pytest.mark.parametrize("plan", sorted(RECIPES.glob("*.toml")), ids=lambda path: path.stem)
+def test_every_plan_has_runs(plan: Path) -> None:
+    assert len(load_plan(str(plan))) >= 10
+
+
+def test_a_plan_of_amounts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beginnings of the training file, the small ones also with invented examples."""
+    files = [tmp_path / name for name in ("train", "dev", "test")]
+    for file in files:
+        file.write_text("".join(f"a\tb{number}\n" for number in range(20_000)))
+    arguments = [*map(str, files), "pairs", str(tmp_path / "out")]
+    monkeypatch.setattr(sys, "argv", ["amounts.py", *arguments])
+    monkeypatch.syspath_prepend(str(RECIPES))
+    importlib.import_module("amounts").main()
+    runs = load_plan(str(tmp_path / "out" / "plan.toml"))
+    assert [(run.corpus, run.overrides["invent"]) for run in runs[-3:]] == [
+        *(("first-3000", 0), ("first-3000", 1500), ("first-10000", 0))
+    ]
+    assert runs[0].files is not None
+    assert Path(runs[0].files.train).read_text().splitlines()[-1] == "a\tb99"

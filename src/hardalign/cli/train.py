@@ -111,8 +111,9 @@ def train(
         clip: Largest norm of the gradient. (default: none for small, 5 for large)
         average: Keep the mean of the weights over about the last thousand steps, which is good
             after fewer epochs than those of the last step, which the paper keeps.
-        invent: Learn from so many invented examples too: real affixes around random stems, for
-            inflection from less than some thousand examples.
+        invent: Learn from so many invented examples too, where there are less than some
+            thousand: with tags, real affixes around random stems; without, the beginning of one
+            word with the ending of another.
         device: What to train on.
         devices: How many of them.
         precision: Of the arithmetic.

@@ -90,8 +90,8 @@ def train(
         clip: Largest norm of the gradient. None leaves it to the size: 5 for ``"large"``.
         average: Keep the mean of the weights over about the last thousand steps, which is good
             after fewer epochs than those of the last step; the paper does not.
-        invent: Learn from so many invented examples too, for inflection: real affixes around stems
-            that are random.
+        invent: Learn from so many invented examples too: with tags, real affixes around random
+            stems; without, the beginning of one word with the ending of another.
         copying: Whether a source position may also emit its own symbol, where the target side has
             it; see ``hardalign.options``. None leaves it to the size, if that is one of your own.
         tags: ``"inside"`` the word, before its letters, where attention sees them; or ``"beside"``
@@ -191,8 +191,8 @@ def _advice(examples: list[Example], pairs: int, members: int, invent: int) -> s
     advice = []
     if members == 1:
         advice.append("an ensemble (members 5) is right more often")
-    if not invent and any(example.tags for example in examples):
-        advice.append("invented examples (invent 1500) teach how tags change a word")
+    if not invent:
+        advice.append("invented examples (invent 1500) show what is known in new surroundings")
     if pairs >= FEW_PAIRS or not advice:
         return ""
     return f"there are only {pairs} training pairs: {', and '.join(advice)}"
