@@ -8,7 +8,6 @@ from pathlib import Path
 from hardalign.bundled import model_folder
 from hardalign.config import CLIPS, ModelConfig, TrainingConfig, default_batch_size, find_size
 from hardalign.corpora.load import Corpus
-from hardalign.data.example import Example
 from hardalign.data.formats import Format
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.errors import HardalignError
@@ -181,12 +180,12 @@ def train(
         train_again(task, reporter)
     else:
         train_folder(task, reporter)
-    if epochs and (advice := _advice(data.train, pairs, members, invent)):
+    if epochs and (advice := _advice(pairs, members, invent)):
         reporter.note(advice)
     return load(out)
 
 
-def _advice(examples: list[Example], pairs: int, members: int, invent: int) -> str:
+def _advice(pairs: int, members: int, invent: int) -> str:
     """Returns what is worth trying with so few pairs; empty if all of it is done already."""
     advice = []
     if members == 1:
