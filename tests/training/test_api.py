@@ -151,8 +151,7 @@ def test_little_data_has_advice(tmp_path):
     train(ROWS * 334, out=tmp_path / "4", reporter=Notes())
     advice = [note for note in notes if "only" in note]
     assert ["8 training pairs" in one for one in advice] == [True, False]
-    assert ["invent" in one for one in advice] == [True, False]
-    assert all("members" in one for one in advice)
+    assert all("invent" in one and "members" in one for one in advice)
 
 
 def test_what_cannot_be_invented_leaves_no_folder(tmp_path):
