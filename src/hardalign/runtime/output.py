@@ -17,7 +17,7 @@ import numpy as np
 
 from hardalign.data.vocabulary import END
 from hardalign.runtime.encoder import SourceStates, SourceVectors
-from hardalign.runtime.numbers import Bools, Floats, Ints, log_softmax, logsumexp, of_words, tanh_
+from hardalign.runtime.numbers import Bools, Floats, Ints, log_softmax, logsumexp, rows_of
 from hardalign.runtime.words import Targets, Words
 
 CHUNK_FLOATS = 1 << 19
@@ -56,8 +56,8 @@ class Output:
             copied: The target number of each source number, as ``copied_symbols`` returns it.
         """
         combine, self._bias = tensors[f"{name}.combine.weight"], tensors[f"{name}.combine.bias"]
-        self._query = np.ascontiguousarray(combine[:, :hidden].T)  # for products of single vectors
-        self._key = combine[:, hidden:]
+        combine = np.ascontiguousarray(combine.T)  # as products of few vectors read it fastest
+        self._query, self._key = combine[:hidden], combine[hidden:]
         # Reserved symbols are never produced: the end is the first that can be.
         self._weight = tensors[f"{name}.output.weight"][END:].T
         self._output_bias = tensors[f"{name}.output.bias"][END:]
@@ -91,7 +91,7 @@ class Output:
             sums: [R, d_s] of both halves of S(h ⊕ e); they are overwritten.
             own: [R] the classes of symbols that may be copied, as ``OutputKeys.copied`` has them.
         """
-        joint = tanh_(sums)
+        joint = np.tanh(sums, out=sums)
         log_probs = self.log_probs(joint)
         if own is not None:
             copied, rest = self._gates(joint, own)
@@ -129,7 +129,7 @@ class Output:
             p, i, j = pair[part], step[part], position[part]
             joint = queries[row[p, i]]
             joint += keys.vectors.at(targets.word[p], j)
-            logits = tanh_(joint) @ self._weight
+            logits = np.tanh(joint, out=joint) @ self._weight
             logits += self._output_bias
             classes = targets.classes[p, i]
             values[part] = logits[np.arange(len(p)), classes] - logsumexp(logits)
@@ -176,7 +176,7 @@ class Mixture:
         """
         rows, length = log_alpha.shape
         if not tolerance:
-            sums = of_words(keys.vectors.all, word) + queries[:, None]
+            sums = rows_of(keys.vectors.all, word) + queries[:, None]
             own = None if keys.copied is None else keys.copied[word].reshape(-1)
             cell = np.arange(rows * length).reshape(rows, length)
             joint = output.emission(sums.reshape(rows * length, -1), own)
