@@ -37,15 +37,15 @@ class SourceVectors(BothWays):
 
     def at(self, word: Ints, position: Ints) -> Floats:
         """Returns the vectors [R, D] of single symbols."""
-        vectors = self.ahead[self.ahead_row[word, position]]
-        vectors += self.back[self.back_row[word, position]]
+        vectors = self.ahead.take(self.ahead_row[word, position], 0)
+        vectors += self.back.take(self.back_row[word, position], 0)
         return vectors
 
     @cached_property
     def all(self) -> Floats:
         """[B, J, D] the vectors of all symbols."""
-        vectors = self.ahead[self.ahead_row]
-        vectors += self.back[self.back_row]
+        vectors = self.ahead.take(self.ahead_row, 0)
+        vectors += self.back.take(self.back_row, 0)
         return vectors
 
 

@@ -59,7 +59,7 @@ class LSTM:
             bias: Add the biases, which one of the parts must.
         """
         rows = inputs.reshape(-1, inputs.shape[-1])  # one large product, not many small ones
-        projected = (rows @ self.input[columns]).reshape(*inputs.shape[:-1], -1)
+        projected: Floats = (rows @ self.input[columns]).reshape(*inputs.shape[:-1], -1)
         if bias:
             projected += self._bias
         return projected
