@@ -143,8 +143,8 @@ class BothWaysReader:
             first: The symbol with which all strings begin.
             last: The symbol with which all strings end.
         """
-        self._ahead, self._back = ahead, back
-        self._alphabet = len(embedding)
+        self._alphabet, self._size = len(embedding), ahead.size
+        self._recurrent = np.stack([ahead.recurrent, back.recurrent])  # [2, H, 4H]
         self._table = np.concatenate([ahead.project(embedding), back.project(embedding)])
         # What all strings have in common is read here, once for all of them.
         gates = self._table[[first, self._alphabet + last]]
@@ -164,33 +164,53 @@ class BothWaysReader:
             For each way the states [M, H] after the distinct beginnings of what was read, and which
             of them each symbol [B, L] has.
         """
-        count = len(strings)
+        columns = np.concatenate([strings, mirrored + self._alphabet]).T[1:]  # [L - 1, 2B]
+        count, shared = len(strings), 0
         h, c, product, split = self._h, self._c, self._product, 1
         row = np.repeat([0, 1], count)
-        states, rows, splits = [(h[:1], h[1:])], [row], [1]
-        for column in np.concatenate([strings, mirrored + self._alphabet]).T[1:]:  # [2B] of each
-            if len(states) > 1:
-                product = self._products(h, split)
-            if len(h) == len(column):  # all are distinct already, and stay so
-                parents, ids, row, split = row, column, np.arange(2 * count), count
-            else:
-                parents, ids, row = distinct(row, column, len(self._table))
-                split = int((ids < self._alphabet).sum())  # one way comes before the other
+        states, rows = ([h[:1]], [h[1:]]), ([row[:count]], [row[count:] - 1])
+        while shared < len(columns) and len(h) < len(row):
+            parents, ids, row = distinct(row, columns[shared], len(self._table))
             gates = self._table.take(ids, 0)
-            gates += rows_of(product, parents)
-            h, c = cell(gates, rows_of(c, parents))
-            states.append((h[:split], h[split:]))
-            rows.append(row)
-            splits.append(split)
-        ways = []
-        for way, own in enumerate(zip(*states, strict=True)):
-            first = np.cumsum([0, *map(len, own[:-1])]) - way * np.array(splits)
-            ways.append((np.concatenate(own), (np.stack(rows, 1) + first)[way * count :][:count]))
+            gates += product.take(parents, 0)
+            h, c = cell(gates, c.take(parents, 0))
+            split = int((ids < self._alphabet).sum())  # one way comes before the other
+            product = self._products(h, split)
+            rows[0].append(row[:count] + sum(map(len, states[0])))
+            rows[1].append(row[count:] + sum(map(len, states[1])) - split)
+            states[0].append(h[:split])
+            states[1].append(h[split:])
+            shared += 1
+        apart = self._read_apart(columns[shared:], rows_of(product, row), rows_of(c, row))
+        for way, own in enumerate(states):
+            first = sum(map(len, own)) + np.arange(len(columns) - shared) * count
+            rows[way].extend(first[:, None] + np.arange(count))
+            own.extend(apart[:, way])
+        ways = [(np.concatenate(states[way]), np.stack(rows[way], 1)) for way in (0, 1)]
         return ways[0], ways[1]
+
+    def _read_apart(self, columns: Ints, product: Floats, c: Floats) -> Floats:
+        """Reads on in strings that are all distinct already, and stay so.
+
+        Args:
+            columns: [steps, 2B] numbers in the table: first those ahead, then those back.
+            product: [2B, 4H] what the states before add to the gates.
+            c: [2B, H]
+
+        Returns:
+            States [steps, 2, B, H].
+        """
+        states = np.empty((len(columns), 2, len(c) // 2, self._size), c.dtype)
+        for step, ids in enumerate(columns):
+            if step:
+                product = (states[step - 1] @ self._recurrent).reshape(product.shape)
+            gates = self._table.take(ids, 0)
+            gates += product
+            h, c = cell(gates, c)
+            states[step] = h.reshape(states[step].shape)
+        return states
 
     def _products(self, h: Floats, split: int) -> Floats:
         """Returns what states add to the next gates: before ``split`` ahead, from there on back."""
-        products = np.empty((len(h), 4 * h.shape[1]), h.dtype)
-        np.matmul(h[:split], self._ahead.recurrent, out=products[:split])
-        np.matmul(h[split:], self._back.recurrent, out=products[split:])
-        return products
+        ahead, back = self._recurrent
+        return np.concatenate([h[:split] @ ahead, h[split:] @ back])
