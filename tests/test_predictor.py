@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import math
 import pickle
+import platform
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -325,3 +326,20 @@ def test_particles_are_of_one_model_as_it_learned(name: str, value: float) -> No
     predict.description = replace(predict.description, **{name: value})
     with pytest.raises(HardalignError, match="particles estimate"):
         predict.estimate(pairs, 3)
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="a matter of glibc")
+def test_memory_is_not_given_back_at_every_step() -> None:
+    program = """
+import resource
+import hardalign
+g2p = hardalign.load("en-g2p")
+ends = ("ster", "ness", "ward", "ing", "le", "ton")
+words = [a + b + c for a in "abcdefghijklmnopqrst" for b in ("ai", "oun", "ri", "u") for c in ends]
+g2p(words)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+g2p(words)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    assert int(run.stdout) < 500

@@ -37,6 +37,8 @@ from hardalign.runtime import Runtime, build_members
 from hardalign.shapes import ALIGNER_TABLE
 from hardalign.systems import SCORES, System, find_system
 
+FREED = (1 << 25) - (1 << 16)
+"""Bytes; from 32 MB on the C library takes no notice."""
 Work = Callable[[Iterator[Encoded]], Iterator[list[Answer]]]
 """From source words to the strings that a search finds for each."""
 
@@ -357,6 +359,7 @@ def load(model: str | Path, *, temperature: float | None = None) -> Predictor:
     Raises:
         HardalignError: If the folder, or a file in it, is missing or damaged.
     """
+    _keep_freed_memory()
     members, description = load_members(model_folder(model))
     if temperature is not None:
         description = replace(description, temperature=temperature)
@@ -369,6 +372,15 @@ def load(model: str | Path, *, temperature: float | None = None) -> Predictor:
         if name != ALIGNER_TABLE
     )
     return Predictor(runtime, description, sum(learned))
+
+
+def _keep_freed_memory() -> None:
+    """Frees a large block that was never touched, which costs nothing.
+
+    From then on the C library (glibc) keeps blocks up to that size when they are freed, instead of
+    giving them back to the system and being given them anew, page by page, at every step.
+    """
+    np.empty(FREED, np.uint8)
 
 
 def _warn(unknown: UnknownSymbols, stacklevel: int = 3) -> None:

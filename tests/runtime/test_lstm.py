@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import reference
 from conftest import random_pairs
 from hardalign.runtime.encoder import Encoder
-from hardalign.runtime.lstm import LSTM, distinct, read_both_ways
+from hardalign.runtime.lstm import LSTM, BothWaysReader, Carried, distinct
 from hardalign.runtime.words import Words
 from models import tiny_tensors
 from runtime.plain import Array
@@ -33,12 +33,12 @@ def plain_states(name: str, symbols: list[int]) -> Array:
 @given(st.lists(st.lists(st.integers(0, 5), min_size=4, max_size=4), min_size=1, max_size=8))
 def test_strings_read_together_are_read_as_if_one_by_one(strings: list[list[int]]) -> None:
     names = ("encoder.forwards.0", "encoder.backwards.0")
-    lstms = [LSTM(TENSORS, name) for name in names]
-    table = np.concatenate([lstm.project(EMBEDDING) for lstm in lstms])
+    strings = [[2, *string, 3] for string in strings]
     mirrored = [string[::-1] for string in strings]
-    ways = read_both_ways(*lstms, table, np.array(strings), np.array(mirrored))
+    reader = BothWaysReader(*(LSTM(TENSORS, name) for name in names), EMBEDDING, 2, 3)
+    ways = reader.read(np.array(strings), np.array(mirrored))
     for name, read, (states, row) in zip(names, (strings, mirrored), ways, strict=True):
-        assert len(states) == len({tuple(s[: k + 1]) for s in read for k in range(4)})
+        assert len(states) == len({tuple(s[: k + 1]) for s in read for k in range(6)})
         for symbols, own in zip(read, states[row], strict=True):
             assert_close(own, plain_states(name, symbols))
 
@@ -62,11 +62,23 @@ def test_an_input_can_be_projected_in_parts() -> None:
     assert_close(parts, lstm.project(inputs))
 
 
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("rows", [[0, 1, 2], [1], [2, 2, 0, 1, 1]])
+def test_some_strings_go_on_in_several_ways(rows: list[int], known: bool) -> None:
+    lstm, random = LSTM(TENSORS, NAME), np.random.default_rng(0)
+    h, c = random.normal(size=(2, 3, lstm.size))
+    before = Carried(h, c, h @ lstm.recurrent if known else None)
+    inputs = lstm.project(random.normal(size=(len(rows), EMBEDDING.shape[1])))
+    after = lstm.step(inputs.copy(), before, np.array(rows))
+    for k, row in enumerate(rows):
+        alone = lstm.step(inputs[[k]], Carried(h[[row]], c[[row]]))
+        assert_close(after.h[k], alone.h[0])
+        assert_close(after.c[k], alone.c[0])
+
+
 def test_gates_that_are_shut_or_wide_open_do_no_harm() -> None:
     lstm = LSTM({name: np.float32(1e4) * tensor for name, tensor in TENSORS.items()}, NAME)
-    with np.errstate(over="ignore"):
-        zeros = lstm.zeros(len(EMBEDDING))
-        h, c = lstm.step(lstm.project(EMBEDDING), zeros, zeros)
+    h, c, _ = lstm.step(lstm.project(EMBEDDING), lstm.begin(len(EMBEDDING)))
     assert np.isfinite(h).all()
     assert np.isfinite(c).all()
     assert (np.abs(h) <= 1).all()
@@ -79,7 +91,7 @@ def test_the_encoder_reads_each_word_from_both_ends(layers: int) -> None:
     p = {name: torch.from_numpy(tensor) for name, tensor in tensors.items()}
     states = Encoder(tensors, layers)(Words.of(pairs))
     weight, bias = np.random.default_rng(0).normal(size=(6, 9)) @ np.eye(9, 8), np.arange(6.0)
-    projected = states.project(weight, bias)
+    projected = states.project(weight.T, bias)
     for k, (pair, own) in enumerate(zip(pairs, states.all(), strict=True)):
         expected = torch.stack(reference.encode(p, pair.source)).numpy()
         assert_close(own[: len(pair.source)], expected)

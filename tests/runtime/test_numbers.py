@@ -1,30 +1,9 @@
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 
-from hardalign.runtime.numbers import log_softmax, logsumexp, sigmoid_, tanh_
-
-VALUES = np.concatenate([np.linspace(-20, 20, 401), [-1e4, -800.0, -1e-9, 0.0, 1e-9, 800.0, 1e4]])
-
-
-@pytest.mark.parametrize(("dtype", "atol"), [(np.float64, 1e-15), (np.float32, 2e-7)])
-def test_elementary_functions(dtype: type, atol: float) -> None:
-    values = VALUES.astype(dtype)
-    with np.errstate(all="ignore"):
-        sigmoid, tanh = sigmoid_(values.copy()), tanh_(values.copy())
-    exact = [1 / (1 + math.exp(-x)) if x > -700 else 0.0 for x in values.tolist()]
-    np.testing.assert_allclose(sigmoid, exact, rtol=0, atol=atol)
-    np.testing.assert_allclose(tanh, [math.tanh(x) for x in values.tolist()], rtol=0, atol=atol)
-    assert sigmoid.dtype == tanh.dtype == dtype
-
-
-def test_they_work_in_place() -> None:
-    values = np.ones(3)
-    assert sigmoid_(values) is values
-    assert tanh_(values) is values
+from hardalign.runtime.numbers import log_softmax, logsumexp, rows_of
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])
@@ -41,3 +20,11 @@ def test_nothing_sums_to_nothing() -> None:
     with np.errstate(all="ignore"):
         assert logsumexp(x).tolist() == [-np.inf, 3.0]
         assert log_softmax(x[1:]).tolist() == [[-np.inf, 0.0]]
+
+
+def test_rows_of_a_table_are_the_table_itself_where_they_are_all_of_it() -> None:
+    table = np.arange(6.0).reshape(3, 2)
+    assert rows_of(table, np.arange(3)) is table
+
+    for rows in ([2, 1, 0], [0, 1], [0, 1, 1], [2]):
+        np.testing.assert_array_equal(rows_of(table, np.array(rows)), table[rows])

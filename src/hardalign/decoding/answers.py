@@ -22,9 +22,9 @@ Result = TypeVar("Result")
 
 WINDOW = 8192
 """Answers held at a time, so that words of similar length can share a batch."""
-BATCH_SYMBOLS = 2048
+BATCH_SYMBOLS = 3072
 """Source symbols in a batch, padding included; a beam counts each for every two hypotheses. With
-more, threads wait for each other's memory; with fewer, for Python."""
+more, memory grows and speed does not; with fewer, threads wait for each other's Python."""
 PARTICLES = 256
 """Particles of a pair that are followed at a time, which bounds the memory that they take."""
 BATCH_CELLS = 1 << 22

@@ -32,7 +32,8 @@ EXACT_TOLERANCE = 1e-9
 the average one's probability, so that float32 loses more of it, and nothing is scored again. Of a
 beam's symbols, which may be improbable, more would be lost: complete strings are scored again."""
 FEW_SYMBOLS = 64
-"""In a batch of so few source symbols nothing is left out: it would save no time."""
+"""In a batch of so few source symbols a beam leaves nothing out: that takes less time than to score
+its strings again."""
 SAMPLES = 512
 """Strings drawn at a time, which bounds the memory that they take."""
 MASS_BEAM = 8
@@ -80,7 +81,7 @@ class Batch:
         self._sources = sources
         self._words = Words.of(sources)
         self._memory = runtime.read(self._words)
-        self._cut = self._words.symbols.size > FEW_SYMBOLS
+        self._cut_beams = self._words.symbols.size > FEW_SYMBOLS
 
     def answers(
         self, search: Search, places: Sequence[int], exact: bool, alignments: bool
@@ -129,7 +130,6 @@ class Batch:
         every = np.arange(len(self._words))
         if search.width == 1:
             tolerance = EXACT_TOLERANCE if exact else TOLERANCE
-            tolerance = tolerance if self._cut else 0.0
             strings = greedy(self._runtime, self._memory, self._words, every, tolerance)
             return [[string] for string in strings]
         lists = self._beams(every.tolist(), search.width, search.keep)
@@ -148,7 +148,7 @@ class Batch:
             width,
             keep=keep,
             mass=mass,
-            tolerance=TOLERANCE if self._cut else 0.0,
+            tolerance=TOLERANCE if self._cut_beams else 0.0,
         )
 
     def _samples(self, count: int, seed: int, places: Sequence[int]) -> list[list[Hypothesis]]:
@@ -182,7 +182,7 @@ class Batch:
 
         A model whose strings have many paths keeps the sum over the paths that the search met.
         """
-        if not self._cut or self._runtime.silent >= 0:
+        if not self._cut_beams or self._runtime.silent >= 0:
             return strings
         finished = [
             (word, [*string.symbols, END])

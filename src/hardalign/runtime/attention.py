@@ -9,7 +9,7 @@ import numpy as np
 
 from hardalign.runtime.decoder import WordTags
 from hardalign.runtime.encoder import SourceStates
-from hardalign.runtime.numbers import Bools, Floats, Ints, log_softmax, of_words
+from hardalign.runtime.numbers import Bools, Floats, Ints, log_softmax, rows_of
 from hardalign.runtime.output import Output, OutputKeys
 from hardalign.runtime.words import Words
 
@@ -38,7 +38,8 @@ class Attention:
     """Hard attention by content: α_j(i) = softmax over j of h_i · T e_j (eq. 3)."""
 
     def __init__(self, tensors: Mapping[str, Floats], name: str) -> None:
-        self._weight, self._bias = tensors[f"{name}.score.weight"], tensors[f"{name}.score.bias"]
+        self._weight = np.ascontiguousarray(tensors[f"{name}.score.weight"].T)
+        self._bias = tensors[f"{name}.score.bias"]
 
     def remember(self, words: Words, states: SourceStates, output: Output) -> Memory:
         """Projects the encoder's states once for all steps."""
@@ -47,7 +48,7 @@ class Attention:
 
     def scores(self, memory: Memory, word: Ints, decoded: Floats) -> Floats:
         """Returns h_i · T e_j, [N, I, J], of decoder states [N, I, hidden]; −inf at padding."""
-        keys = of_words(memory.attention_keys, word)
+        keys = rows_of(memory.attention_keys, word)
         scores = decoded @ keys.swapaxes(1, 2)
         if not memory.present.all():
             scores[~np.broadcast_to(memory.present[word][:, None], scores.shape)] = -np.inf

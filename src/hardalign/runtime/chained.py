@@ -32,7 +32,8 @@ class ChainAttention(Attention):
     ) -> None:
         super().__init__(tensors, name)
         weight, self._jump_bias = tensors[f"{name}.jump.weight"], tensors[f"{name}.jump.bias"]
-        self._jump_query, self._jump_key = weight[:, :hidden].T, weight[:, hidden:]
+        weight = np.ascontiguousarray(weight.T)
+        self._jump_query, self._jump_key = weight[:hidden], weight[hidden:]
         self._reach = len(self._jump_bias) // 2
         self._monotone = monotone
 

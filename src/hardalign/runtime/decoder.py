@@ -7,8 +7,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hardalign.runtime.lstm import LSTM, Hidden, begin_layers, distinct, step_layers
-from hardalign.runtime.numbers import Floats, Ints
+from hardalign.data.vocabulary import BEGIN
+from hardalign.runtime.lstm import (
+    LSTM,
+    Carried,
+    Hidden,
+    begin_layers,
+    distinct,
+    step_layers,
+)
+from hardalign.runtime.numbers import Floats, Ints, rows_of
 from hardalign.runtime.words import Targets, Words
 
 
@@ -42,7 +50,7 @@ class Prefixes:
     @property
     def states(self) -> Floats:
         """[M, H] h_i, the decoder's state after each prefix."""
-        return self.hidden[-1][0]
+        return self.hidden[-1].h
 
 
 class Decoder:
@@ -61,6 +69,14 @@ class Decoder:
         self._first_tag = len(source) - tags
         self._tags = source[self._first_tag :]  # [tags, embedding]
         self._tag_columns = slice(split, None)
+        # Without tags all targets begin alike, which is read here, once for all of them.
+        self._empty = begin_layers(self._layers, 1)
+        zero = np.zeros(1, np.intp)
+        begun = step_layers(self._layers, self._table[[BEGIN]], self._empty, zero)
+        self._begun = tuple(
+            Carried(h, c, h @ lstm.recurrent)
+            for lstm, (h, c, _) in zip(self._layers, begun, strict=True)
+        )
 
     def tags(self, words: Words) -> WordTags | None:
         """Returns the words' tags, where they are beside them; unknown ones count nothing."""
@@ -75,15 +91,17 @@ class Decoder:
     def begin(self, rows: int, tags: WordTags | None = None) -> Prefixes:
         """Returns the empty prefix for each of some hypotheses, which may have tags."""
         if tags is None:
-            return Prefixes(begin_layers(self._layers, 1), np.zeros(rows, np.intp), None)
+            return Prefixes(self._empty, np.zeros(rows, np.intp), None)
         sets = len(tags.gates)
         hidden = begin_layers(self._layers, sets)
         return Prefixes(hidden, tags.row, replace(tags, row=np.arange(sets)))
 
     def step(self, prefixes: Prefixes, rows: Ints, symbols: Ints) -> Prefixes:
-        """Continues the hypotheses ``rows`` [N] by one symbol [N] each."""
-        parents, ids, row = distinct(prefixes.row[rows], symbols, len(self._table))
-        projected = self._table[ids]
+        """Continues the hypotheses ``rows`` [N] by one symbol [N] each; BEGIN is the first."""
+        if prefixes.hidden is self._empty:
+            return Prefixes(self._begun, np.zeros(len(rows), np.intp), None)
+        parents, ids, row = distinct(rows_of(prefixes.row, rows), symbols, len(self._table))
+        projected = self._table.take(ids, 0)
         tags = None
         if prefixes.tags is not None:
             tags = prefixes.tags.of(parents)

@@ -18,8 +18,7 @@ from hardalign.runtime.numbers import (
     Ints,
     log_softmax,
     logsumexp,
-    of_words,
-    tanh_,
+    rows_of,
     unwarned,
 )
 from hardalign.runtime.output import Mixture, Output
@@ -118,9 +117,9 @@ class SoftFed(Fed[SoftFedState]):
         hidden = parts.decoder.step(state.hidden, rows, symbols, state.fed[rows])
         log_alpha, queries = parts.look(state.memory, word, hidden)
         alpha = np.exp(log_alpha)
-        joint = (alpha[:, None] @ of_words(state.memory.output_keys.vectors.all, word))[:, 0]
+        joint = (alpha[:, None] @ rows_of(state.memory.output_keys.vectors.all, word))[:, 0]
         joint += queries
-        tanh_(joint)
+        np.tanh(joint, out=joint)
         after = SoftFedState(state.memory, word, hidden, joint)
         return Step(parts.output.log_probs(joint), alpha, after)
 
@@ -258,4 +257,4 @@ class HardFed(Fed[HardFedState]):
 
     def _attended(self, memory: Memory, word: Ints, queries: Floats, position: Ints) -> Floats:
         """Returns c̄ = f(h, e_j), [N, d_s], at one position of each row."""
-        return tanh_(queries + memory.output_keys.vectors.at(word, position))
+        return np.asarray(np.tanh(queries + memory.output_keys.vectors.at(word, position)))

@@ -8,17 +8,32 @@ which are nearly all of the work, shrink by a third or a half.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from hardalign.runtime.numbers import Floats, Ints
+from hardalign.runtime.numbers import Floats, Ints, rows_of
 
-Hidden = tuple[tuple[Floats, Floats], ...]
-"""For each layer of a decoder h and c, [N, H] each."""
 
-GATE_SCALES = (-1.0, -1.0, -2.0, -1.0)
-"""Of the gates i, f, g, o: σ(x) = 1 / (1 + exp(−x)) and tanh x = 2 σ(2x) − 1. Weights that are
-multiplied by these when a model is loaded, which is exact, save two passes at every step."""
+class Carried(NamedTuple):
+    """What a layer carries from step to step, of M strings."""
+
+    h: Floats
+    """[M, H]"""
+    c: Floats
+    """[M, H]"""
+    product: Floats | None = None
+    """[M, 4H] what h adds to the next step's gates, where that is known already."""
+
+
+Hidden = tuple[Carried, ...]
+"""What each layer of a decoder carries."""
+
+GATE_ORDER = (0, 1, 3, 2)
+"""PyTorch's gates i, f, g, o in the order that they have here: i, f, o, g."""
+GATE_SCALES = (0.5, 0.5, 0.5, 1.0)
+"""Of the gates in our order: σ(x) = (tanh(x / 2) + 1) / 2, so that weights that are halved when a
+model is loaded, which is exact, leave one tanh for all gates."""
 
 
 class LSTM:
@@ -28,11 +43,12 @@ class LSTM:
         recurrent = tensors[f"{name}.weight_hh{suffix}"]
         self.size: int = recurrent.shape[1]
         scales = np.repeat(np.array(GATE_SCALES, recurrent.dtype), self.size)
-        self.input: Floats = tensors[f"{name}.weight_ih{suffix}"] * scales[:, None]
-        # [H, 4H] row by row, as the product of a single vector reads it fastest.
-        self.recurrent = np.multiply(recurrent.T, scales, order="C")
-        self._bias = tensors[f"{name}.bias_ih{suffix}"] + tensors[f"{name}.bias_hh{suffix}"]
-        self._bias *= scales
+        gates = np.arange(4 * self.size).reshape(4, -1)[list(GATE_ORDER)].reshape(-1)
+        # Both are [·, 4H] row by row, as products of few vectors read them fastest.
+        self.input = np.multiply(tensors[f"{name}.weight_ih{suffix}"][gates].T, scales, order="C")
+        self.recurrent = np.multiply(recurrent[gates].T, scales, order="C")
+        bias = tensors[f"{name}.bias_ih{suffix}"] + tensors[f"{name}.bias_hh{suffix}"]
+        self._bias = bias[gates] * scales
 
     def project(self, inputs: Floats, columns: slice = slice(None), bias: bool = True) -> Floats:
         """Returns what inputs [..., columns] add to the scaled gates, [..., 4H]: of all at once.
@@ -43,51 +59,62 @@ class LSTM:
             bias: Add the biases, which one of the parts must.
         """
         rows = inputs.reshape(-1, inputs.shape[-1])  # one large product, not many small ones
-        projected = (rows @ self.input[:, columns].T).reshape(*inputs.shape[:-1], -1)
+        projected: Floats = (rows @ self.input[columns]).reshape(*inputs.shape[:-1], -1)
         if bias:
             projected += self._bias
         return projected
 
-    def zeros(self, rows: int) -> Floats:
-        """Returns the state before anything was read: [rows, H]."""
-        return np.zeros((rows, self.size), self._bias.dtype)
+    def begin(self, rows: int) -> Carried:
+        """Returns what is carried before anything was read."""
+        zeros = np.zeros((rows, self.size), self._bias.dtype)
+        return Carried(zeros, zeros)
 
-    def step(self, projected: Floats, h: Floats, c: Floats) -> tuple[Floats, Floats]:
-        """Returns h and c [N, H] after one more input, projected to [N, 4H]."""
-        gates = h @ self.recurrent
-        gates += projected
-        return cell(gates, c)
+    def step(self, projected: Floats, before: Carried, rows: Ints | None = None) -> Carried:
+        """Reads one more input.
+
+        Args:
+            projected: [N, 4H] of the input; used up.
+            before: Of M strings.
+            rows: [N] those of them that go on, maybe in several ways; None: all do.
+        """
+        h, c, product = before
+        if rows is not None:
+            c = rows_of(c, rows)
+            if product is None and len(h) < len(rows):
+                product = h @ self.recurrent
+            h, product = (h[rows], None) if product is None else (h, rows_of(product, rows))
+        projected += h @ self.recurrent if product is None else product
+        return Carried(*cell(projected, c))
 
 
 def cell(gates: Floats, c: Floats) -> tuple[Floats, Floats]:
     """Returns the states h and c [N, H] that scaled gates [N, 4H] lead to; uses up the gates."""
     size = c.shape[1]
-    np.exp(gates, out=gates)
-    gates += 1
-    np.reciprocal(gates, out=gates)
-    i, f, g, o = (gates[:, k * size : (k + 1) * size] for k in range(4))
-    g *= 2
-    g -= 1
-    i *= g
-    c = f * c
-    c += i
+    np.tanh(gates, out=gates)
+    sigmoids = gates[:, : 3 * size]
+    sigmoids += 1
+    sigmoids *= 0.5
+    c = sigmoids[:, size : 2 * size] * c
+    candidate = gates[:, 3 * size :]
+    candidate *= sigmoids[:, :size]
+    c += candidate
     h = np.tanh(c)
-    h *= o
+    h *= sigmoids[:, 2 * size :]
     return h, c
 
 
 def begin_layers(layers: Sequence[LSTM], rows: int) -> Hidden:
-    """Returns the states of all layers before anything was read."""
-    return tuple((lstm.zeros(rows), lstm.zeros(rows)) for lstm in layers)
+    """Returns what all layers carry before anything was read."""
+    return tuple(lstm.begin(rows) for lstm in layers)
 
 
 def step_layers(layers: Sequence[LSTM], projected: Floats, hidden: Hidden, rows: Ints) -> Hidden:
-    """Returns the states of ``rows`` [N] after one more input, projected for the first layer."""
-    after: list[tuple[Floats, Floats]] = []
-    for lstm, (h, c) in zip(layers, hidden, strict=True):
+    """Reads one more input, projected for the first layer, on from ``rows`` [N]."""
+    after: list[Carried] = []
+    for lstm, before in zip(layers, hidden, strict=True):
         if after:
-            projected = lstm.project(after[-1][0])
-        after.append(lstm.step(projected, h[rows], c[rows]))
+            projected = lstm.project(after[-1].h)
+        after.append(lstm.step(projected, before, rows))
     return tuple(after)
 
 
@@ -103,42 +130,87 @@ def distinct(parents: Ints, symbols: Ints, alphabet: int) -> tuple[Ints, Ints, I
     return keys // alphabet, keys % alphabet, row
 
 
-def read_both_ways(
-    ahead: LSTM, back: LSTM, table: Floats, strings: Ints, mirrored: Ints
-) -> tuple[tuple[Floats, Ints], tuple[Floats, Ints]]:
-    """Reads strings from left to right with one LSTM, and mirrored with another beside it.
+class BothWaysReader:
+    """Two LSTMs of the same size, one for strings as they are and one for the same mirrored."""
 
-    Args:
-        ahead: Reads the strings as they are.
-        back: Reads them mirrored; of the same size.
-        table: [2V, 4H] the alphabet's symbols, projected for the one and then for the other.
-        strings: [B, L]; what stands after a string's end changes nothing before it.
-        mirrored: [B, L]
+    def __init__(self, ahead: LSTM, back: LSTM, embedding: Floats, first: int, last: int) -> None:
+        """Makes a reader.
 
-    Returns:
-        For each way the states [M, H] after the distinct beginnings of what was read, and which of
-        them each symbol [B, L] has.
-    """
-    alphabet, count = len(table) // 2, len(strings)
-    symbols = np.concatenate([strings, mirrored + alphabet])  # [2B, L]
-    h = c = np.concatenate([ahead.zeros(1), back.zeros(1)])
-    row = np.repeat([0, 1], count)
-    states, rows, splits = [], [], []
-    for column in symbols.T:
-        if len(h) == len(column):  # all are distinct already, and stay so
-            parents, ids, row = row, column, np.arange(len(column))
-        else:
-            parents, ids, row = distinct(row, column, len(table))
-        split = np.count_nonzero(ids < alphabet)  # rows of the one way come before the other's
-        gates, before = table[ids], h[parents]
-        gates[:split] += before[:split] @ ahead.recurrent
-        gates[split:] += before[split:] @ back.recurrent
-        h, c = cell(gates, c[parents])
-        states.append((h[:split], h[split:]))
-        rows.append(row)
-        splits.append(split)
-    ways = []
-    for way, own in enumerate(zip(*states, strict=True)):
-        first = np.cumsum([0, *map(len, own[:-1])]) - way * np.array(splits)
-        ways.append((np.concatenate(own), (np.stack(rows, 1) + first)[way * count :][:count]))
-    return ways[0], ways[1]
+        Args:
+            ahead: Reads strings from left to right.
+            back: Reads them from right to left.
+            embedding: [V, ·] the alphabet.
+            first: The symbol with which all strings begin.
+            last: The symbol with which all strings end.
+        """
+        self._alphabet, self._size = len(embedding), ahead.size
+        self._recurrent = np.stack([ahead.recurrent, back.recurrent])  # [2, H, 4H]
+        self._table = np.concatenate([ahead.project(embedding), back.project(embedding)])
+        # What all strings have in common is read here, once for all of them.
+        gates = self._table[[first, self._alphabet + last]]
+        self._h, self._c = cell(gates, np.zeros_like(gates[:, : ahead.size]))
+        self._product = self._products(self._h, 1)
+
+    def read(
+        self, strings: Ints, mirrored: Ints
+    ) -> tuple[tuple[Floats, Ints], tuple[Floats, Ints]]:
+        """Reads strings from both ends.
+
+        Args:
+            strings: [B, L]; what stands after a string's end changes nothing before it.
+            mirrored: [B, L]
+
+        Returns:
+            For each way the states [M, H] after the distinct beginnings of what was read, and which
+            of them each symbol [B, L] has.
+        """
+        columns = np.concatenate([strings, mirrored + self._alphabet]).T[1:]  # [L - 1, 2B]
+        count, shared = len(strings), 0
+        h, c, product, split = self._h, self._c, self._product, 1
+        row = np.repeat([0, 1], count)
+        states, rows = ([h[:1]], [h[1:]]), ([row[:count]], [row[count:] - 1])
+        while shared < len(columns) and len(h) < len(row):
+            parents, ids, row = distinct(row, columns[shared], len(self._table))
+            gates = self._table.take(ids, 0)
+            gates += product.take(parents, 0)
+            h, c = cell(gates, c.take(parents, 0))
+            split = int((ids < self._alphabet).sum())  # one way comes before the other
+            product = self._products(h, split)
+            rows[0].append(row[:count] + sum(map(len, states[0])))
+            rows[1].append(row[count:] + sum(map(len, states[1])) - split)
+            states[0].append(h[:split])
+            states[1].append(h[split:])
+            shared += 1
+        apart = self._read_apart(columns[shared:], rows_of(product, row), rows_of(c, row))
+        for way, own in enumerate(states):
+            first = sum(map(len, own)) + np.arange(len(columns) - shared) * count
+            rows[way].extend(first[:, None] + np.arange(count))
+            own.extend(apart[:, way])
+        ways = [(np.concatenate(states[way]), np.stack(rows[way], 1)) for way in (0, 1)]
+        return ways[0], ways[1]
+
+    def _read_apart(self, columns: Ints, product: Floats, c: Floats) -> Floats:
+        """Reads on in strings that are all distinct already, and stay so.
+
+        Args:
+            columns: [steps, 2B] numbers in the table: first those ahead, then those back.
+            product: [2B, 4H] what the states before add to the gates.
+            c: [2B, H]
+
+        Returns:
+            States [steps, 2, B, H].
+        """
+        states = np.empty((len(columns), 2, len(c) // 2, self._size), c.dtype)
+        for step, ids in enumerate(columns):
+            if step:
+                product = (states[step - 1] @ self._recurrent).reshape(product.shape)
+            gates = self._table.take(ids, 0)
+            gates += product
+            h, c = cell(gates, c)
+            states[step] = h.reshape(states[step].shape)
+        return states
+
+    def _products(self, h: Floats, split: int) -> Floats:
+        """Returns what states add to the next gates: before ``split`` ahead, from there on back."""
+        ahead, back = self._recurrent
+        return np.concatenate([h[:split] @ ahead, h[split:] @ back])

@@ -16,23 +16,6 @@ unwarned = np.errstate(over="ignore", divide="ignore", under="ignore")
 """For functions in which exp may overflow (a gate is shut) and log may be taken of nothing."""
 
 
-def sigmoid_(x: Floats) -> Floats:
-    """Replaces x by 1 / (1 + exp(−x)) in place."""
-    np.negative(x, out=x)
-    np.exp(x, out=x)
-    x += 1
-    return np.reciprocal(x, out=x)
-
-
-def tanh_(x: Floats) -> Floats:
-    """Replaces x by tanh x in place, as 2 σ(2x) − 1: NumPy's own tanh takes twice the time."""
-    x *= 2
-    sigmoid_(x)
-    x *= 2
-    x -= 1
-    return x
-
-
 def logsumexp(x: Floats, axis: int = -1) -> Floats:
     """Returns log Σ exp x along an axis; −inf where every term is."""
     largest = x.max(axis, keepdims=True)
@@ -48,8 +31,8 @@ def log_softmax(x: Floats, axis: int = -1) -> Floats:
     return x
 
 
-def of_words(table: Floats, word: Ints) -> Floats:
-    """Returns the rows [N, ...] of a table [B, ...]; the table itself where that is the same."""
-    if len(word) == len(table) and (word == np.arange(len(word))).all():
+def rows_of(table: Floats, rows: Ints) -> Floats:
+    """Returns rows [N, ...] of a table [M, ...]; the table itself where these are all of it."""
+    if len(rows) == len(table) and (len(rows) == 1 or (rows == np.arange(len(rows))).all()):
         return table
-    return np.asarray(table[word])
+    return np.asarray(table.take(rows, 0))

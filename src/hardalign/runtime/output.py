@@ -10,14 +10,16 @@ same tanh (``hardalign.options``).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from hardalign.data.vocabulary import END
 from hardalign.runtime.encoder import SourceStates, SourceVectors
-from hardalign.runtime.numbers import Bools, Floats, Ints, log_softmax, logsumexp, of_words, tanh_
+from hardalign.runtime.numbers import Bools, Floats, Ints, log_softmax, logsumexp
 from hardalign.runtime.words import Targets, Words
 
 CHUNK_FLOATS = 1 << 19
@@ -56,8 +58,8 @@ class Output:
             copied: The target number of each source number, as ``copied_symbols`` returns it.
         """
         combine, self._bias = tensors[f"{name}.combine.weight"], tensors[f"{name}.combine.bias"]
-        self._query = np.ascontiguousarray(combine[:, :hidden].T)  # for products of single vectors
-        self._key = combine[:, hidden:]
+        combine = np.ascontiguousarray(combine.T)  # as products of few vectors read it fastest
+        self._query, self._key = combine[:hidden], combine[hidden:]
         # Reserved symbols are never produced: the end is the first that can be.
         self._weight = tensors[f"{name}.output.weight"][END:].T
         self._output_bias = tensors[f"{name}.output.bias"][END:]
@@ -91,7 +93,7 @@ class Output:
             sums: [R, d_s] of both halves of S(h ⊕ e); they are overwritten.
             own: [R] the classes of symbols that may be copied, as ``OutputKeys.copied`` has them.
         """
-        joint = tanh_(sums)
+        joint = np.tanh(sums, out=sums)
         log_probs = self.log_probs(joint)
         if own is not None:
             copied, rest = self._gates(joint, own)
@@ -129,7 +131,7 @@ class Output:
             p, i, j = pair[part], step[part], position[part]
             joint = queries[row[p, i]]
             joint += keys.vectors.at(targets.word[p], j)
-            logits = tanh_(joint) @ self._weight
+            logits = np.tanh(joint, out=joint) @ self._weight
             logits += self._output_bias
             classes = targets.classes[p, i]
             values[part] = logits[np.arange(len(p)), classes] - logsumexp(logits)
@@ -149,9 +151,13 @@ class Mixture:
     log_probs: Floats
     """[N, V] all positions summed."""
     joint: Floats
-    """[R, V] of R cells; the last row is −inf if positions were left out."""
-    cell: Ints
-    """[N, J] which row of ``joint`` a position has."""
+    """[R, V] of R cells, row by row."""
+    row: Ints
+    """[R] the hypothesis of each cell."""
+    position: Ints
+    """[R] its source position."""
+    length: int
+    """J, how many positions there are."""
 
     @classmethod
     def of(
@@ -172,42 +178,49 @@ class Mixture:
             word: [N] the word of each hypothesis.
             log_alpha: [N, J], −inf at padding.
             tolerance: Positions of total weight at most this are left out, and the rest is
-                renormalised: no probability is off by more than the tolerance. 0: none is.
+                renormalised: no probability is off by more than the tolerance. 0: none is that has
+                any.
         """
         rows, length = log_alpha.shape
-        if not tolerance:
-            sums = of_words(keys.vectors.all, word) + queries[:, None]
-            own = None if keys.copied is None else keys.copied[word].reshape(-1)
-            cell = np.arange(rows * length).reshape(rows, length)
-            joint = output.emission(sums.reshape(rows * length, -1), own)
-            joint = joint.reshape(rows, length, -1)
-            joint += log_alpha[:, :, None]
-            return cls(logsumexp(joint, 1), joint.reshape(rows * length, -1), cell)
-        chosen = log_alpha > np.log(tolerance / length)
-        log_alpha = log_softmax(np.where(chosen, log_alpha, -np.inf))
-        row, position = np.nonzero(chosen)
-        joint = np.empty((len(row) + 1, output.symbols), queries.dtype)
-        sums = queries[row]
-        sums += keys.vectors.at(word[row], position)
-        own = None if keys.copied is None else keys.copied[word[row], position]
-        joint[:-1] = output.emission(sums, own)
-        joint[:-1] += log_alpha[row, position, None]
-        joint[-1] = -np.inf
-        cell = np.full((rows, length), len(row))
-        cell[row, position] = np.arange(len(row))
-        return cls(_sum_rows(joint[:-1], row, rows), joint, cell)
+        least = math.log(tolerance / length) if tolerance else -math.inf
+        row, position = np.nonzero(log_alpha > least)
+        owner = word.take(row)
+        sums = queries.take(row, 0)
+        sums += keys.vectors.at(owner, position)
+        own = None if keys.copied is None else keys.copied[owner, position]
+        joint = output.emission(sums, own)
+        if len(row) == rows:  # each has but one position, whose weight is 1
+            return cls(joint, joint, row, position, length)
+        first = np.searchsorted(row, np.arange(rows))
+        weights = log_alpha[row, position]
+        weights -= np.log(np.add.reduceat(np.exp(weights), first)).take(row)
+        joint += weights[:, None]
+        return cls(_sum_rows(joint, row, first), joint, row, position, length)
 
     def positions(self, rows: Ints, symbols: Ints) -> Floats:
         """Returns log α_j + log p(y | j), [N, J], of hypotheses and the symbols they chose."""
+        cells = self._cells.take(rows, 0)
         columns = np.maximum(symbols - END, 0)[:, None]
-        return np.asarray(self.joint[self.cell[rows], columns])
+        return np.where(cells < 0, -np.inf, self.joint[cells, columns])
+
+    @cached_property
+    def _cells(self) -> Ints:
+        """[N, J] which row of ``joint`` a position has, −1 if it was left out."""
+        cells = np.full((len(self.log_probs), self.length), -1)
+        cells[self.row, self.position] = np.arange(len(self.row))
+        return cells
 
 
-def _sum_rows(joint: Floats, row: Ints, rows: int) -> Floats:
-    """Returns the log-sum-exp [rows, V] of the cells [R, V] of each row; every row has one."""
-    if len(joint) == rows:
-        return joint
-    first = np.searchsorted(row, np.arange(rows))
+def _sum_rows(joint: Floats, row: Ints, first: Ints) -> Floats:
+    """Returns the log-sum-exp [N, V] of the cells [R, V] of each row.
+
+    Args:
+        joint: Of the cells.
+        row: [R] of each cell, in order.
+        first: [N] the first cell of each row; every row has one.
+    """
+    if len(first) == 1:
+        return logsumexp(joint, 0)[None]
     largest = np.maximum.reduceat(joint, first)
-    total = np.add.reduceat(np.exp(joint - largest[row]), first)
+    total = np.add.reduceat(np.exp(joint - largest.take(row, 0)), first)
     return np.asarray(np.log(total) + largest)

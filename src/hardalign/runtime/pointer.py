@@ -68,7 +68,7 @@ class Pointer(Runtime[PointerMemory, PointerState]):
         states = self._encoder(letters)
         first = self._layers[0]
         end = self._split + states.ahead.shape[1] + states.back.shape[1]
-        attended = states.project(first.input[:, self._split : end]).all
+        attended = states.project(first.input[self._split : end]).all
         if self._tag_bias is not None:
             present = words.count_tags(self._first_tag, len(self._tags)) > 0  # [B, tags]
             features = present.astype(self._tags.dtype) @ self._tags + self._tag_bias

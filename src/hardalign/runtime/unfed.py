@@ -12,7 +12,7 @@ from hardalign.runtime.decoder import Decoder, Prefixes
 from hardalign.runtime.encoder import Encoder
 from hardalign.runtime.interface import Runtime, Step
 from hardalign.runtime.lattice import BesideLattice, Independent, Lattice, Weighted, in_columns
-from hardalign.runtime.numbers import Floats, Ints, of_words, tanh_, unwarned
+from hardalign.runtime.numbers import Floats, Ints, rows_of, unwarned
 from hardalign.runtime.output import Mixture, Output
 from hardalign.runtime.words import Targets, Words
 
@@ -171,6 +171,6 @@ class Soft(Unfed):
 
     def _log_probs(self, queries: Floats, alpha: Floats, memory: Memory, word: Ints) -> Floats:
         """Returns [N, I, V]; the encoder half of S commutes with the mixing of states."""
-        joint = alpha @ of_words(memory.output_keys.vectors.all, word)
+        joint = alpha @ rows_of(memory.output_keys.vectors.all, word)
         joint += queries
-        return self._reader.output.log_probs(tanh_(joint))
+        return self._reader.output.log_probs(np.tanh(joint, out=joint))
