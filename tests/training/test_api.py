@@ -55,6 +55,15 @@ def test_large_models_are_clipped(tmp_path):
     assert train(size="large", epochs=0, out=tmp_path / "m").description.training.clip == 5.0
 
 
+def test_dropout_is_that_of_the_size_unless_told_otherwise(tmp_path):
+    for size, dropout, expected in (("large", None, 0.4), ("small", None, 0.2), (TINY, 0.5, 0.5)):
+        out = tmp_path / f"{expected}"
+        model = train(size=size, dropout=dropout, epochs=0, out=out).description.model
+        assert model.dropout == expected
+    with pytest.raises(hardalign.HardalignError, match="dropout must be"):
+        train(dropout=1.0, out=tmp_path / "m")
+
+
 def test_training_goes_on_where_it_stopped(tmp_path):
     rows = []
 

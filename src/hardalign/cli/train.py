@@ -16,6 +16,7 @@ from hardalign.cli.options import (
     OptionalFile,
     OptionalFolder,
     PairOptions,
+    Share,
     Text,
 )
 from hardalign.corpora.load import Corpus
@@ -59,6 +60,7 @@ def train(
     batch_size: Number = None,
     learning_rate: float = 1e-3,
     clip: Annotated[float | None, tyro.conf.arg(metavar="NORM", help_behavior_hint="")] = None,
+    dropout: Share = None,
     average: bool = False,
     invent: Annotated[int, tyro.conf.arg(metavar="N")] = 0,
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto",
@@ -109,6 +111,8 @@ def train(
             hundredth of them, at least 5)
         learning_rate: Adam's, at the start.
         clip: Largest norm of the gradient. (default: none for small, 5 for large)
+        dropout: The share of numbers that are left out at random while training; 0.4 helps where
+            words are few. (default: 0.2 for small, 0.4 for large)
         average: Keep the mean of the weights over about the last thousand steps, which is good
             after fewer epochs than those of the last step, which the paper keeps.
         invent: Learn from so many invented examples too, where there are less than some
@@ -183,6 +187,7 @@ def train(
         batch_size=batch_size,
         learning_rate=learning_rate,
         clip=clip,
+        dropout=dropout,
         average=average,
         invent=invent,
         device=device,

@@ -42,6 +42,7 @@ def train(
     learning_rate: float = 1e-3,
     min_learning_rate: float = 1e-5,
     clip: float | None = None,
+    dropout: float | None = None,
     average: bool = False,
     invent: int = 0,
     copying: bool | None = None,
@@ -87,6 +88,8 @@ def train(
         learning_rate: Adam's, at the start.
         min_learning_rate: Training ends when the rate has been halved to less.
         clip: Largest norm of the gradient. None leaves it to the size: 5 for ``"large"``.
+        dropout: The share of numbers that are left out at random while training. None leaves it to
+            the size: 0.2 for ``"small"``, 0.4 for ``"large"``.
         average: Keep the mean of the weights over about the last thousand steps, which is good
             after fewer epochs than those of the last step; the paper does not.
         invent: Learn from so many invented examples too: with tags, real affixes around random
@@ -145,6 +148,8 @@ def train(
     model = replace(sizes, system=system)
     if copying is not None:
         model = replace(model, copying=copying)
+    if dropout is not None:
+        model = replace(model, dropout=dropout)
     if tags is not None:
         model = replace(model, tags=tags)
     check_options(model)
