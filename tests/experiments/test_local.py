@@ -32,7 +32,7 @@ LONG = tiny_run(words=300, epochs=10_000, learning_rate=1e-4)
 
 def test_runs_side_by_side(tmp_path: Path) -> None:
     """One completes, one fails, and one is left to another command."""
-    good, bad, taken = tiny_run(), tiny_run(learning_rate=1e30), tiny_run("soft")
+    good, bad, taken = tiny_run(), tiny_run(learning_rate=1e38), tiny_run("soft")
     prepare(tmp_path, taken)
     memory = Memory()
     with locked(tmp_path / taken.name, "another"):

@@ -29,7 +29,7 @@ def test_done(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_failed_for_a_known_reason(tmp_path: Path) -> None:
-    run = tiny_run(learning_rate=1e30)
+    run = tiny_run(learning_rate=1e38)
     folder = folder_of(run, tmp_path)
     for attempt in (1, 2):
         assert work(folder, "test", "cpu", None) == FAILED
