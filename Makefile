@@ -16,7 +16,7 @@ demo: $(READY)  ## train on real words, evaluate, predict, draw alignments
 	$(BIN)/hardalign plot runs/demo knight
 
 test: $(READY)  ## the whole test suite
-	$(BIN)/pytest -n 3 --dist worksteal
+	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 3 --dist worksteal  # or all is compiled again by every process
 
 test-browser: $(READY)  ## the page of `hardalign serve` in Chromium
 	$(BIN)/pytest tests/browser

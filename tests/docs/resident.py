@@ -2,7 +2,7 @@
 
 The pages have so many commands that importing torch anew for each would take minutes. What runs is
 the real ``main``, with the caller's arguments, folder, environment and three standard streams; but
-what is trained is tiny.
+what is trained is tiny, and the runs of an experiment have no processes of their own.
 """
 
 from __future__ import annotations
@@ -44,10 +44,12 @@ def write_client(path: Path, address: Path) -> None:
 def main(address: str) -> None:
     """Answer calls until somebody ends this process; says on standard output when it is ready."""
     # So that the forks need not: the first optimizer imports torch._dynamo, as slow as torch.
+    import matplotlib.backends.backend_svg  # noqa: F401
     import torch._dynamo  # noqa: F401
 
     from hardalign.cli.main import COMMANDS, command
     from hardalign.cli.parsing import run
+    from hardalign.experiments import local
     from hardalign.jobs import compare, errors, text  # noqa: F401
     from hardalign.plot import figure  # noqa: F401
     from hardalign.runtime import chained, unfed  # noqa: F401
@@ -56,7 +58,11 @@ def main(address: str) -> None:
         with redirect_stdout(io.StringIO()), suppress(SystemExit):
             run(command(name), name, ["--help"])
 
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+    from experiments.conftest import Here
+
     SIZES["small"] = TINY
+    local.start_process = Here  # type: ignore[assignment]
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the forks
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(address)

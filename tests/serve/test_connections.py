@@ -172,13 +172,14 @@ SERVER = """
 import resource, sys
 sys.path[:0] = {paths!r}
 resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))
-from serve.conftest import MODELS
+from models import tiny_predictor
 from hardalign.serve.app import create_app
 from hardalign.serve.messages import Limits
 from hardalign.serve.server import address_of, listen, make_server, run
 listening = listen("127.0.0.1", 0)
 print(address_of(listening), flush=True)
-run(make_server(create_app(MODELS, Limits(), "127.0.0.1"), 10), listening)
+models = {{"hard": tiny_predictor(layout="pairs")}}
+run(make_server(create_app(models, Limits(), "127.0.0.1"), 10), listening)
 """
 
 
