@@ -44,7 +44,7 @@ class Patience:
 
     def seconds(self) -> float:
         load = os.getloadavg()[0] / len(os.sched_getaffinity(0))
-        return max(1.0, load, 20 * self._late)
+        return max(1.0, load, 5 * self._late)
 
 
 HEAD = b"GET /health HTTP/1.1\r\nHost: localhost\r\n"
