@@ -15,8 +15,9 @@ demo: $(READY)  ## train on real words, evaluate, predict, draw alignments
 	$(BIN)/hardalign plot runs/demo action
 	$(BIN)/hardalign plot runs/demo knight
 
+# Python may keep what it compiles, or each of the many processes compiles all anew.
 test: $(READY)  ## the whole test suite
-	$(BIN)/pytest -n 3 --dist worksteal
+	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 3 --dist worksteal
 
 test-browser: $(READY)  ## the page of `hardalign serve` in Chromium
 	$(BIN)/pytest tests/browser

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,7 +13,7 @@ import pytest
 from hardalign.cli.main import main
 from hardalign.config import SIZES, ModelConfig, TrainingConfig
 from hardalign.data.example import Example
-from hardalign.data.formats import FORMATS
+from hardalign.data.formats import FORMATS, Format
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.folder import WEIGHTS, Description, write_description
 from hardalign.origin import FileOrigin, Origin
@@ -63,18 +63,27 @@ def pairs(tmp_path: Path) -> Path:
     return path
 
 
-def write_model(folder: Path, system: str = "hard", end: float = 0.0) -> Path:
+EXAMPLES = [Example(tuple(word), (tuple(word.upper()),)) for word in WORDS]
+
+
+def write_model(
+    folder: Path,
+    system: str = "hard",
+    end: float = 0.0,
+    *,
+    scale: float = 1.0,
+    examples: Sequence[Example] = EXAMPLES,
+    layout: Format = FORMATS["pairs"],
+) -> Path:
     """A model of the pairs that has learned nothing, as training writes it but without torch."""
     config = ModelConfig(system, embedding=8, encoder=8, decoder=8)
-    examples = [Example(tuple(x), (tuple(x.upper()),)) for x in WORDS]
     vocabulary = Vocabulary.of(examples)
     origin = FileOrigin("pairs.tsv", len(examples), "0" * 64)
     data = Origin(train=origin, dev=origin)
     folder.mkdir()
-    write_description(
-        folder, Description(config, TrainingConfig(), FORMATS["pairs"], vocabulary, data)
-    )
-    write_tensors(folder / WEIGHTS, random_tensors(config, vocabulary, end=end), {"epoch": 0})
+    write_description(folder, Description(config, TrainingConfig(), layout, vocabulary, data))
+    tensors = random_tensors(config, vocabulary, scale=scale, end=end)
+    write_tensors(folder / WEIGHTS, tensors, {"epoch": 0})
     return folder
 
 

@@ -4,14 +4,17 @@ import io
 import runpy
 import sys
 from contextlib import redirect_stdout
+from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
 import onnxruntime
 import pytest
 
-from cli.conftest import Command, assert_complains
+from cli.conftest import Command, assert_complains, write_model
 from export.conftest import EXAMPLE, EXPORTABLE
+from hardalign.data.formats import FORMATS, Format
+from hardalign.data.reading import read_examples
 
 
 def test_writes_two_graphs(command: Command, model: Path, tmp_path: Path) -> None:
@@ -25,14 +28,20 @@ def test_writes_two_graphs(command: Command, model: Path, tmp_path: Path) -> Non
 
 
 def assert_the_example_prints_the_same(
-    command: Command, tmp_path: Path, lines: list[str], words: list[str], *options: object
+    command: Command,
+    tmp_path: Path,
+    lines: list[str],
+    words: list[str],
+    layout: Format,
+    system: str = "hard",
+    *,
+    end: float = 0.0,
 ) -> list[str]:
-    """Trains a model, and asserts that the example prints what ``predict`` prints."""
+    """Asserts that the example prints what ``predict`` prints, with some model of the lines."""
     pairs, folder, file = tmp_path / "pairs.tsv", tmp_path / "model", tmp_path / "m.onnx"
     pairs.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    training = ("--out", folder, "--epochs", 4, "--batch-size", 2, "--learning-rate", 0.03)
-    result = command("train", pairs, "--dev", pairs, *training, *options)
-    assert result.code == 0, result.err
+    examples = list(read_examples(pairs, layout, "training"))
+    write_model(folder, system, end=end, scale=4.0, examples=examples, layout=layout)
     assert command("export", folder, file).code == 0
     source = "".join(f"{word}\n" for word in words).encode()
     result = command("predict", folder, "-", stdin=source)
@@ -55,23 +64,24 @@ def test_the_example_prints_what_predict_prints(
     lines += [f"{stem}\tY{stem.upper()}\tV;PST" for stem in stems]
     tags = ("N", "V;PST", "V;NEVER", "NEVER;SEEN")
     words = [f"{stem}{end}\t{tags[k % 4]}" for k, stem in enumerate(stems) for end in ("", "?cab")]
-    options = ("--format", "sigmorphon", "--system", system)
-    predictions = assert_the_example_prints_the_same(command, tmp_path, lines, words, *options)
+    predictions = assert_the_example_prints_the_same(
+        command, tmp_path, lines, words, FORMATS["sigmorphon"], system
+    )
     assert len(set(predictions)) > 9
 
 
 def test_the_example_cuts_and_joins_symbols(command: Command, tmp_path: Path) -> None:
     lines = ["a \u00e9 sch\tX YY Z", "sch a\tZ X", "\u00e9\tYY", "a a\tX X", "sch\tZ"]
     words = ["a e\u0301 sch", "Sch  a ", "\u00c9", "a a a"]
-    options = ("--format", "spaced", "--source-case", "lower")
-    predictions = assert_the_example_prints_the_same(command, tmp_path, lines * 8, words, *options)
+    layout = replace(FORMATS["spaced"], source_case="lower")
+    predictions = assert_the_example_prints_the_same(
+        command, tmp_path, lines, words, layout, end=-10.0
+    )
     assert any(" " in prediction for prediction in predictions)
 
 
-def test_other_systems(command: Command, pairs: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "fed"
-    options = ("--epochs", 0, "--system", "soft-feed")
-    assert command("train", pairs, "--dev", pairs, "--out", folder, *options).code == 0
+def test_other_systems(command: Command, tmp_path: Path) -> None:
+    folder = write_model(tmp_path / "fed", "soft-feed")
     assert_complains(command("export", folder, tmp_path / "m.onnx"), "soft-feed", "hard, soft")
 
 

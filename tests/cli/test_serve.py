@@ -47,8 +47,13 @@ def test_a_server_needs_no_torch() -> None:
     command = [sys.executable, "-c", WITHOUT_TORCH + MAIN[2], "serve", "en-g2p", "--port", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
-        assert "serving en-g2p" in process.stderr.readline()
+        match = re.search(r"serving en-g2p at (http://\S+)", process.stderr.readline())
+        assert match
+        # An answer, also because what is told to end before it is ready may not hear of it.
+        with httpx.Client(base_url=match[1], trust_env=False, timeout=60) as client:
+            answer = client.post("/predict", json={"words": ["action"]}).json()["answers"][0]
         process.terminate()
+    assert answer["predictions"][0]["text"] == "AE1 K SH AH0 N"
 
 
 def test_a_port_in_use(command: Command) -> None:

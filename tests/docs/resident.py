@@ -2,14 +2,17 @@
 
 The pages have so many commands that importing torch anew for each would take minutes. What runs is
 the real ``main``, with the caller's arguments, folder, environment and three standard streams; but
-what is trained is tiny.
+what is trained is tiny, and the runs of an experiment have no processes of their own.
 """
 
 from __future__ import annotations
 
+import gc
+import importlib
 import io
 import json
 import os
+import pkgutil
 import signal
 import socket
 import sys
@@ -18,6 +21,7 @@ from contextlib import redirect_stdout, suppress
 from dataclasses import replace
 from pathlib import Path
 
+import hardalign
 from hardalign.config import SIZES, ModelConfig
 
 TINY: ModelConfig = replace(SIZES["small"], embedding=8, encoder=8, decoder=8)
@@ -44,19 +48,26 @@ def write_client(path: Path, address: Path) -> None:
 def main(address: str) -> None:
     """Answer calls until somebody ends this process; says on standard output when it is ready."""
     # So that the forks need not: the first optimizer imports torch._dynamo, as slow as torch.
+    import matplotlib.backends.backend_svg  # noqa: F401
     import torch._dynamo  # noqa: F401
 
+    for module in pkgutil.walk_packages(hardalign.__path__, "hardalign."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
     from hardalign.cli.main import COMMANDS, command
     from hardalign.cli.parsing import run
-    from hardalign.jobs import compare, errors, text  # noqa: F401
-    from hardalign.plot import figure  # noqa: F401
-    from hardalign.runtime import chained, unfed  # noqa: F401
+    from hardalign.experiments import local
 
     for name in COMMANDS:
         with redirect_stdout(io.StringIO()), suppress(SystemExit):
             run(command(name), name, ["--help"])
 
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+    from experiments.conftest import Here
+
     SIZES["small"] = TINY
+    local.start_process = Here  # type: ignore[assignment]
+    gc.freeze()  # or every fork's collector reads, and so copies, all of this process's memory
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the forks
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(address)

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.conftest import Memory, Scripted, tiny_run
+from experiments.conftest import Here, Memory, Scripted, tiny_run
+from hardalign.experiments import local
 from hardalign.experiments.engine import STOPPED
 from hardalign.experiments.local import Circumstances, Local
 from hardalign.experiments.plan import load_plan
@@ -125,8 +126,9 @@ def test_the_best_is_a_plan(tmp_path: Path) -> None:
     assert load_plan(str(tmp_path / "best.toml")) == [run]
 
 
-def test_real_processes(tmp_path: Path) -> None:
-    """A higher learning rate learns more in a moment."""
+def test_real_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A higher learning rate learns more in a moment; test_local.py has processes."""
+    monkeypatch.setattr(local, "start_process", Here)
     base = tiny_run("soft", words=30, epochs=4)
     engine = Local(Circumstances(tmp_path, "test", device="cpu"), workers=2)
     runs = draw_trials(base, 2, {"learning_rate": (1e-2, 1e-4)})

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import onnx
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import TINY, random_pair, random_pairs
@@ -21,6 +21,8 @@ from hardalign.export.graphs import encoder_graph, step_graph
 from hardalign.export.pair import IR_VERSION, OPSET
 from models import tiny_description, tiny_tensors
 
+# There are twenty shapes, and every example is of several words and steps.
+few = settings(max_examples=10)
 every_shape = pytest.mark.parametrize(
     "shape", [(system, layers) for system in VARIANTS for layers in (1, 2)], ids=str
 )
@@ -41,6 +43,7 @@ def models(shape: Shape) -> tuple[Reference, Pair]:
 
 
 @every_shape
+@few
 @given(
     count=st.integers(1, 4),
     longest=st.integers(1, 9),
@@ -79,6 +82,7 @@ def test_greedy_predictions_equal_the_reference(shape: Shape) -> None:
 
 
 @every_shape
+@few
 @given(longest=st.integers(1, 9), seed=st.integers(0, 1000))
 def test_a_word_does_not_depend_on_its_batch(shape: Shape, longest: int, seed: int) -> None:
     _, pair = models(shape)

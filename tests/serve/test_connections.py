@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from http.client import HTTPConnection
@@ -27,9 +27,24 @@ from serve.conftest import MODELS, Gate, Serve, running
 pytestmark = pytest.mark.filterwarnings("ignore::hardalign.predictor.UnknownSymbolsWarning")
 
 
-def patience() -> float:
-    """Seconds in which the server tells its health: one, and more where others keep it waiting."""
-    return max(1.0, os.getloadavg()[0] / len(os.sched_getaffinity(0)))
+class Patience:
+    """Knows in how many seconds the server must tell its health: one, or more on a busy machine.
+
+    Where whoever sleeps is woken late, so is whoever waits for a request or an answer, and there
+    are several to be woken one after the other.
+    """
+
+    def __init__(self) -> None:
+        self._late = 0.0
+
+    def sleep(self, seconds: float, wait: Callable[[float], object] = time.sleep) -> None:
+        start = time.monotonic()
+        wait(seconds)
+        self._late = max(self._late, time.monotonic() - start - seconds)
+
+    def seconds(self) -> float:
+        load = os.getloadavg()[0] / len(os.sched_getaffinity(0))
+        return max(1.0, load, 5 * self._late)
 
 
 HEAD = b"GET /health HTTP/1.1\r\nHost: localhost\r\n"
@@ -172,13 +187,14 @@ SERVER = """
 import resource, sys
 sys.path[:0] = {paths!r}
 resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))
-from serve.conftest import MODELS
+from models import tiny_predictor
 from hardalign.serve.app import create_app
 from hardalign.serve.messages import Limits
 from hardalign.serve.server import address_of, listen, make_server, run
 listening = listen("127.0.0.1", 0)
 print(address_of(listening), flush=True)
-run(make_server(create_app(MODELS, Limits(), "127.0.0.1"), 10), listening)
+models = {{"hard": tiny_predictor(layout="pairs")}}
+run(make_server(create_app(models, Limits(), "127.0.0.1"), 10), listening)
 """
 
 
@@ -204,12 +220,13 @@ def test_two_thousand_idle_connections() -> None:
     if hard != resource.RLIM_INFINITY:
         count = min(count, hard - 200)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, count + 200), hard))
-    slowest = 0.0
+    slowest, patience = 0.0, Patience()
     with process_of_few_files() as (process, client), ExitStack() as stack:
         eventually(lambda: client.get("/health").is_success)
         for k in range(count):
             stack.enter_context(connect(client)).sendall(b"GET / HT"[: k % 8])
             if k % 50 == 0:
+                patience.sleep(0.01)
                 start = time.monotonic()
                 with connect(client) as fresh:
                     fresh.sendall(HEAD + b"Connection: close\r\n\r\n")
@@ -223,7 +240,7 @@ def test_two_thousand_idle_connections() -> None:
         assert process.wait(30) == 0
         assert process.stderr is not None
         assert process.stderr.read() == ""
-    assert slowest < patience()
+    assert slowest < patience.seconds()
     assert count <= MOST
 
 
@@ -249,6 +266,7 @@ def test_many_clients_among_poisoners() -> None:
     expected = dict(zip(words, (one.text for one in MODELS["hard"](words)), strict=True))
     over = threading.Event()
     healths: list[float] = []
+    patience = Patience()
 
     def poison(client: httpx.Client, which: int) -> None:
         for k, raw in enumerate(cycle(POISON)):
@@ -283,7 +301,8 @@ def test_many_clients_among_poisoners() -> None:
 
     def watch(client: httpx.Client) -> None:
         with another(client) as own:
-            while not over.wait(0.05):
+            while not over.is_set():
+                patience.sleep(0.05, over.wait)
                 start = time.monotonic()
                 assert own.get("/health").is_success
                 healths.append(time.monotonic() - start)
@@ -298,7 +317,7 @@ def test_many_clients_among_poisoners() -> None:
             over.set()
         for one in others:
             one.result()
-    assert max(healths) < patience()
+    assert max(healths) < patience.seconds()
 
 
 @pytest.mark.parametrize("method", [b"DELETE", b"HEAD"])
