@@ -6,9 +6,10 @@ import os
 import signal
 import threading
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_context, parent_process, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -69,7 +70,8 @@ def _train_beside(tasks: Sequence[Task], processes: int, reporter: Reporter) -> 
                 folder, run = waiting.pop(0)
                 ours, theirs = context.Pipe(duplex=False)
                 worker = context.Process(target=_work, args=(folder, run, theirs), daemon=True)
-                worker.start()
+                with _interrupts_held():
+                    worker.start()
                 theirs.close()
                 running[ours] = folder, worker
             ready = wait(list(running))
@@ -95,9 +97,27 @@ def _train_beside(tasks: Sequence[Task], processes: int, reporter: Reporter) -> 
             process.join()
 
 
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Lets a Ctrl-C wait. Processes started meanwhile hold it too, from their first moment on.
+
+    Ctrl-C is for this process, which ends them; a process that gets it while it still imports would
+    end with a traceback.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    resource_tracker.ensure_running()  # it would be started with the first process, and unblock
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _work(folder: Path, run: Run, connection: Connection) -> None:
     """Trains one member in a process of its own."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends us
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # where it could not be held
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         train_folder(folder, run, _Sender(connection))
