@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import shutil
 from dataclasses import replace
 
@@ -149,6 +150,17 @@ def test_members_in_processes_of_their_own_are_the_same(ensemble, tmp_path):
     assert log_prob(tmp_path / "m") == log_prob(ensemble)
 
 
+def test_ctrl_c_does_not_reach_members_that_have_only_begun(ensemble, tmp_path, monkeypatch):
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os, signal, sys\n"
+        "if 'spawn_main' in ' '.join(sys.orig_argv): os.kill(os.getpid(), signal.SIGINT)\n"
+    )
+    path = f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
+    monkeypatch.setenv("PYTHONPATH", path)
+    train(out=tmp_path / "m", members=2, seed=5, processes=2)
+    assert log_prob(tmp_path / "m") == log_prob(ensemble)
+
+
 def test_a_member_that_fails_ends_the_training(tmp_path):
     (tmp_path / "m" / "member-1").mkdir(parents=True)
     (tmp_path / "m" / "member-1" / "weights.safetensors").touch()
@@ -167,6 +179,7 @@ def test_an_incomplete_ensemble_says_what_is_missing(ensemble, tmp_path):
     ("options", "message"),
     [
         ({"members": 0}, "members must be from 1 to 1000, not 0"),
+        ({"members": 2, "seed": 2**63 - 1}, "seed must be from"),
         ({"members": 2, "processes": 0}, "processes must be at least 1, not 0"),
         ({"start": "nowhere"}, "nowhere: no such model folder"),
         ({"system": "soft", "copying": True}, "soft cannot copy"),
@@ -287,6 +300,17 @@ def test_a_refitted_run_goes_on_where_it_was_interrupted(tmp_path):
         train(out=tmp_path / "m", refit=True)
     with pytest.raises(hardalign.HardalignError, match="leave out one of the two"):
         train(out=tmp_path / "n", refit=True, members=2)
+
+
+def test_a_refitted_run_and_a_plain_one_are_not_taken_for_each_other(tmp_path):
+    train(out=tmp_path / "held-out")
+    with pytest.raises(hardalign.HardalignError, match="it was begun with refit"):
+        train(out=tmp_path, resume=True)
+    assert not (tmp_path / "config.json").exists()
+    train(out=tmp_path / "plain")
+    with pytest.raises(hardalign.HardalignError, match="it was begun without refit"):
+        train(out=tmp_path / "plain", refit=True, resume=True)
+    assert not (tmp_path / "plain" / "held-out").exists()  # nothing was trained for nothing
 
 
 def test_a_width_that_depends_on_the_symbols_cannot_grow(tmp_path):

@@ -132,6 +132,18 @@ def test_a_cache_that_is_none(tmp_path: Path) -> None:
         made(["a"], cache=tmp_path / "no" / "folder")
 
 
+@pytest.mark.parametrize("table", ["letters", "answers"])
+def test_the_database_of_another_program_is_left_alone(tmp_path: Path, table: str) -> None:
+    other = tmp_path / "other"
+    with sqlite3.connect(other) as database:
+        database.execute(f"CREATE TABLE {table} (content TEXT)")
+    database.close()
+    before = other.read_bytes()
+    with pytest.raises(HardalignError, match="no cache of hardalign"):
+        made(["a"], cache=other)
+    assert other.read_bytes() == before
+
+
 def test_two_runs_at_once(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     with Dictionary(FakePredictor(), KNOWN, Search(nbest=2)) as dictionary:  # type: ignore[arg-type]

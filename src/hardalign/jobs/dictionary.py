@@ -35,6 +35,7 @@ LEAST = {"mfa": 0.01, "kaldi": 0.0001}
 """The smallest probability that a tool takes, or that is written."""
 CACHE = ".cache"
 """What is appended to the name of a dictionary for the file that keeps its answers."""
+_FOREIGN = "this is no cache of hardalign's; remove it or choose another output"
 _BATCH = 1000
 
 
@@ -118,6 +119,10 @@ class Dictionary:
             self._ask("ATTACH ? AS cache", ("" if cache is None else str(cache),))
             self._ask("PRAGMA cache.locking_mode = EXCLUSIVE")
             self._ask("BEGIN IMMEDIATE")
+            found = self._ask("SELECT name FROM cache.sqlite_master WHERE type = 'table'")
+            tables = {name for (name,) in found}
+            if tables - {"made_by", "answers"} or tables == {"answers"}:
+                raise HardalignError(f"{cache}: {_FOREIGN}")
             self._ask("CREATE TABLE IF NOT EXISTS cache.made_by (signature TEXT)")
             if self._ask("SELECT signature FROM cache.made_by").fetchall() != [(made_by,)]:
                 self._ask("DROP TABLE IF EXISTS cache.answers")
@@ -218,7 +223,7 @@ def _explained(cache: Path | None) -> Iterator[None]:
         if "locked" in str(error):
             reason = "another process is making this dictionary; wait for it"
         elif "not a database" in str(error) or "no such column" in str(error):
-            reason = "this is no cache of hardalign's; remove it or choose another output"
+            reason = _FOREIGN
         else:
             reason = f"cannot be written ({error}); choose another output"
         raise HardalignError(f"{cache or 'a temporary file'}: {reason}") from None

@@ -139,6 +139,8 @@ def train(
         seed=seed,
         threads=threads,
     )
+    if members > 1:
+        replace(training, seed=seed + members - 1)  # complains before a folder is made
     if refit and members > 1:
         raise HardalignError("members of an ensemble are not refitted; leave out one of the two")
     if processes < 1:

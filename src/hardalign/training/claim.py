@@ -25,6 +25,8 @@ from hardalign.folder import (
 from hardalign.lock import HOLDER, LOCK
 
 FILES = (CHECKPOINT, WEIGHTS, METRICS, VOCABULARY, CONFIG)
+HELD_OUT = "held-out"
+"""The folder, within that of a refitted model, of the run that leaves the development set out."""
 
 
 def claim_folder(
@@ -123,6 +125,11 @@ def _check_same_run(
 
 def _check_beginning(folder: Path, description: Description, taken: set[str]) -> None:
     """Refuse files of a model without settings, unless a run was killed while it began."""
+    if HELD_OUT in taken and description.schedule is None:
+        raise HardalignError(
+            f"{folder}: cannot resume: it was begun with refit; give that too, or start anew with "
+            "overwrite"
+        )
     vocabulary = description_files(description)[VOCABULARY]
     for name in sorted(taken & set(FILES)):
         if name != VOCABULARY or read_bytes(folder / name, 1 << 24) != vocabulary:

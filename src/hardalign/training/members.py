@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_context, parent_process, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -60,7 +61,8 @@ def _train_beside(tasks: Sequence[Task], processes: int, reporter: Reporter) -> 
                 task = waiting.pop(0)
                 receiver, sender = context.Pipe(duplex=False)
                 worker = context.Process(target=_work, args=(task, sender), daemon=True)
-                worker.start()
+                with _interrupts_held():
+                    worker.start()
                 sender.close()
                 running[receiver] = task.folder, worker
             for connection in cast(list[Connection], wait(list(running))):
@@ -85,9 +87,27 @@ def _train_beside(tasks: Sequence[Task], processes: int, reporter: Reporter) -> 
             process.join()
 
 
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Lets a Ctrl-C wait. Processes started meanwhile hold it too, from their first moment on.
+
+    Ctrl-C is for this process, which ends them; a process that gets it while it still imports would
+    end with a traceback.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    resource_tracker.ensure_running()  # it would be started with the first process, and unblock
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _work(task: Task, connection: Connection) -> None:
     """Trains one member in a process of its own."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends us
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # where it could not be held
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         train_folder(task, _Sender(connection))

@@ -11,19 +11,23 @@ from pathlib import Path
 from hardalign.data.encoding import Encoded
 from hardalign.data.example import Example
 from hardalign.data.vocabulary import Vocabulary
-from hardalign.folder import Description, load_members, read_description, write_description
+from hardalign.errors import HardalignError
+from hardalign.folder import (
+    CONFIG,
+    Description,
+    load_members,
+    read_description,
+    write_description,
+)
 from hardalign.lock import locked
 from hardalign.runtime.build import build_members
 from hardalign.training.calibration import fit_temperature
 from hardalign.training.checkpoint import read_checkpoint
-from hardalign.training.claim import claim_folder, not_empty
+from hardalign.training.claim import HELD_OUT, claim_folder, not_empty
 from hardalign.training.job import Job, Reporter
 from hardalign.training.loop import train
 from hardalign.training.machine import Machine
 from hardalign.training.warmstart import Start
-
-HELD_OUT = "held-out"
-"""The folder, within that of the model, of the run that leaves the development set out."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +93,11 @@ def train_again(task: Task, reporter: Reporter) -> None:
     folder = task.folder
     if folder.is_dir() and any(folder.iterdir()) and not (task.resume or task.overwrite):
         raise not_empty(folder)
+    if task.resume and (folder / CONFIG).exists() and read_description(folder).schedule is None:
+        raise HardalignError(
+            f"{folder}: cannot resume: it was begun without refit; leave that out, or start anew "
+            "with overwrite"
+        )
     held_out = folder / HELD_OUT
     train_folder(replace(task, folder=held_out), reporter)
     checkpoint = read_checkpoint(held_out)
