@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TextIO, TypeVar
 
 from hardalign.data.lines import file_name
 from hardalign.data.reading import Skipped
+from hardalign.data.text import many
 from hardalign.files import whole_file
 from hardalign.systems import SCORES, ScoreKind
 
@@ -39,7 +40,7 @@ def note(text: str | None) -> None:
 def note_skipped(file: str, skipped: Skipped, what_happened: str) -> None:
     """Reports blank lines, if there were any."""
     if skipped.blank_lines:
-        lines = "1 blank line" if skipped.blank_lines == 1 else f"{skipped.blank_lines} blank lines"
+        lines = many(skipped.blank_lines, "blank line", "blank lines")
         note(f"{file_name(file)}: {lines} {what_happened} (first: line {skipped.first_blank})")
 
 

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from hardalign.data.example import Example, Symbols
+from hardalign.data.text import many
 from hardalign.errors import HardalignError
 
 PAD, BEGIN, UNKNOWN, END = range(4)
@@ -131,6 +132,7 @@ class UnknownSymbols:
         shown = ", ".join(f"{symbol!r} × {count}" for symbol, count in self.counts.most_common(20))
         more = len(self.counts) - 20
         return (
-            f"{self.counts.total()} source symbols were never seen in training and were read as "
-            f"unknown: {shown}{f' and {more} other symbols' if more > 0 else ''}"
+            f"{many(self.counts.total(), 'source symbol was', 'source symbols were')} never seen "
+            f"in training and read as unknown: {shown}"
+            f"{' and ' + many(more, 'other symbol', 'other symbols') if more > 0 else ''}"
         )
