@@ -80,6 +80,11 @@ def _written(phones: Sequence[str], several: bool) -> str:
     return "".join(pieces)
 
 
+def is_arpabet(symbols: Sequence[str]) -> bool:
+    """Says whether symbols are ARPAbet phones, all of them, vowels among them."""
+    return bool(_nuclei(symbols)) and all(map(_is_phone, symbols))
+
+
 def check_arpabet(symbols: Iterable[str]) -> None:
     """Refuses symbols that are no ARPAbet phones, and names them.
 
