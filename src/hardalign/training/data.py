@@ -12,7 +12,7 @@ from hardalign.data.example import Example
 from hardalign.data.formats import FORMATS, Format
 from hardalign.data.lines import file_name
 from hardalign.data.reading import Skipped, examples_of, read_examples
-from hardalign.data.text import shorten
+from hardalign.data.text import many, shorten
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.errors import HardalignError, InputError
 from hardalign.files import sha256
@@ -82,7 +82,8 @@ def _read(
         examples = list(stream)
         if skipped.blank_lines:
             note(
-                f"{file_name(str(data))}: {skipped.blank_lines} blank lines passed over "
+                f"{file_name(str(data))}: "
+                f"{many(skipped.blank_lines, 'blank line', 'blank lines')} passed over "
                 f"(first: line {skipped.first_blank})"
             )
         return examples, _origin(str(data), examples)
