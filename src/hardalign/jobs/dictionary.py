@@ -2,9 +2,9 @@
 
 The words and the model's answers stand in SQLite databases, on disk: so the memory does not grow
 with the text, words come out sorted by code point as Kaldi wants them, and an interrupted run has
-lost nothing but its last few words. The answers are kept beside the dictionary as ``FILE.cache``;
-run again with the same model and search, only new words are computed. It may be deleted at any
-time.
+lost nothing but its last few thousand words. The answers are kept beside the dictionary as
+``FILE.cache``; run again with the same model and search, only new words are computed. It may be
+deleted at any time.
 """
 
 from __future__ import annotations
