@@ -75,6 +75,17 @@ def test_full_disk(tmp_path: Path) -> None:
         write_bytes(Path("/dev/full"), b"new")
 
 
+def test_the_advice_fits_what_is_wrong(tmp_path: Path) -> None:
+    for path, advice in (
+        (tmp_path / "no" / "file", "No such file or directory; make its folder first"),
+        (tmp_path, "Is a directory; this is a folder; name a file"),
+        (Path("/dev/full"), "free some space"),
+        (tmp_path / ("x" * 300), "File name too long; choose another place"),
+    ):
+        with pytest.raises(HardalignError, match=advice):
+            write_bytes(path, b"x")
+
+
 def test_folders_are_synced_where_they_can_be(tmp_path: Path, monkeypatch: Monkey) -> None:
     synced = []
     sync = os.fsync

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import math
@@ -213,6 +214,16 @@ def make_folder(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
 
 
+_ADVICE = {
+    errno.ENOENT: "make its folder first, or choose another place",
+    errno.EISDIR: "this is a folder; name a file",
+    errno.ENOSPC: "free some space or choose another place",
+    errno.EDQUOT: "free some space or choose another place",
+    errno.EFBIG: "free some space or choose another place",
+}
+"""What to do about a file that cannot be written."""
+
+
 @contextlib.contextmanager
 def explained(path: Path, action: str) -> Iterator[None]:
     """Turn what the operating system refuses into one line: ``path`` cannot be read, or written.
@@ -223,7 +234,9 @@ def explained(path: Path, action: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        advice = "; free some space or choose another place" if action == "written" else ""
+        advice = ""
+        if action == "written":
+            advice = f"; {_ADVICE.get(error.errno or 0, 'choose another place')}"
         raise HardalignError(
             f"{path}: cannot be {action}: {error.strerror or error}{advice}"
         ) from error

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from browser.test_page import ask
+from hardalign.data.example import Example
+from hardalign.jobs.errors import find_errors
+from hardalign.jobs.errors_page import page as errors_page
+from serve.conftest import MODELS
 
 PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
 DARK = {"color_scheme": "dark"}
@@ -96,3 +101,19 @@ def test_nothing_moves_for_those_who_do_not_want_it(page: Page) -> None:
             || getComputedStyle(element).animationName !== "none").length"""
     )
     assert moving == 0
+
+
+def test_a_report_of_errors_on_a_phone(browser: Browser, tmp_path: Path) -> None:
+    items = [Example(tuple(word), (tuple("yyyx"),), text=word) for word in ("ab", "abcd" * 20)]
+    report = find_errors(MODELS["hard"], items)
+    file = "/a/folder/whose/name/is/long/" * 3 + "test.tsv"
+    written = errors_page(report, "".join, f"Errors of hard on {file}", f"model hard | {file}")
+    path = tmp_path / "report.html"
+    path.write_text(written, encoding="utf-8")
+    context = browser.new_context(**PHONE)  # type: ignore[arg-type]
+    page = context.new_page()
+    page.goto(path.as_uri())
+    for one in page.locator("summary").all():
+        one.tap()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    context.close()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+import hardalign
 from hardalign.jobs.known import Lexicon
 from serve.conftest import MODELS, running
 
@@ -330,3 +331,26 @@ def test_a_list_shows_what_is_known(with_lexicon: Page) -> None:
         expect(rows).to_have_text(words)
     page.get_by_role("button", name="Probability").click()
     expect(rows.last).to_have_text("ab")  # nothing is surer
+
+
+def test_arpabet_is_shown_as_ipa_too(browser: Browser, tmp_path: Path) -> None:
+    models = {"en-g2p": hardalign.load("en-g2p"), "hard": MODELS["hard"]}
+    with running(models) as (_, client):
+        page = browser.new_page(base_url=str(client.base_url))
+        page.goto("/?word=action")
+        expect(page.locator(".prediction .ipa")).to_have_text("ˈækʃən")
+        expect(page.locator(".candidate .ipa")).to_have_count(5)
+        page.goto("/?word=ab&model=hard")
+        expect(page.locator(".candidate")).to_have_count(5)
+        expect(page.locator(".ipa")).to_have_count(0)
+        page.goto("/?model=en-g2p&with=hard#list")
+        page.get_by_label("Words, one on each line").fill("action\n" + "a" * 101)
+        page.get_by_role("button", name="Predict").click()
+        expect(page.locator(".words .ipa")).to_have_text("ˈækʃən")
+        with page.expect_download() as downloading:
+            page.get_by_role("button", name="Download TSV").click()
+        downloading.value.save_as(tmp_path / "predictions.tsv")
+        page.close()
+    first, refused = (tmp_path / "predictions.tsv").read_text(encoding="utf-8").splitlines()
+    assert first.split("\t")[::3] == ["action", "ˈækʃən"]
+    assert [len(row.split("\t")) for row in (first, refused)] == [6, 6]

@@ -35,6 +35,15 @@ def test_a_page(command: Command, model: Path, pairs: Path, tmp_path: Path) -> N
     assert_complains(command("errors", model, pairs, "--output", out, "--tsv"), "--tsv")
 
 
+@pytest.mark.parametrize("name", ["report.tsv", "report.pdf", "report.html.gz"])
+def test_a_page_is_not_called_otherwise(
+    name: str, command: Command, model: Path, pairs: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / name
+    assert_complains(command("errors", model, pairs, "--output", out), out, ".html", "--tsv")
+    assert not out.exists()
+
+
 def test_rows(command: Command, model: Path, pairs: Path) -> None:
     result = command("errors", model, pairs, "--tsv")
     header, *lines = result.out.splitlines()

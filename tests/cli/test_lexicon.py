@@ -84,6 +84,12 @@ def test_bad_input_leaves_nothing_behind(
     assert list(tmp_path.glob("*out.dict*")) == []
 
 
+def test_a_folder_is_no_dictionary(command: Command, model: Path, tmp_path: Path) -> None:
+    for folder in (tmp_path, "."):
+        result = command("lexicon", model, "-", "--style", "mfa", "--output", folder, stdin=b"ab")
+        assert_complains(result, folder, "folder")
+
+
 def test_a_lexicon_in_another_phone_set(command: Command, model: Path, tmp_path: Path) -> None:
     known = tmp_path / "known.tsv"
     known.write_text("ab\tAxB\n")

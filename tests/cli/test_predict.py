@@ -77,6 +77,14 @@ def test_bad_input(stdin: bytes, command: Command, model: Path) -> None:
     assert_complains(command("predict", model, stdin=stdin), "standard input")
 
 
+def test_another_reading_of_letters_is_offered(command: Command, model: Path) -> None:
+    result = command("predict", model, stdin="bác\nab ".encode())
+    assert "1 source symbol was never seen in training" in result.err
+    assert "--text reads letters that the model does not have as others: á as a\n" in result.err
+    assert "blanks" not in result.err
+    assert result.out.splitlines()[1].startswith("ab \t")
+
+
 def test_broken_pipe_is_quiet(
     command: Command, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -172,7 +180,7 @@ def test_mass_that_cannot_be_covered_is_reported(command: Command, model: Path) 
     never_end(model, -3.0)
     result = command("predict", model, "--mass", 0.9, stdin=b"c\n")
     assert result.code == 0
-    assert "1 items were not covered to 0.9 by a beam of 256" in result.err
+    assert "1 item was not covered to 0.9 by a beam of 256" in result.err
 
 
 def test_json_lines(command: Command, model: Path) -> None:

@@ -50,7 +50,7 @@ def test_what_was_never_seen_is_named(command: Command, model: Path) -> None:
     assert "2 targets have log p = -inf" in result.err
     assert "'q' × 3" in result.err
     assert "'é' × 1" in result.err
-    assert "source symbols were never seen" in result.err
+    assert "1 source symbol was never seen" in result.err
 
 
 def test_a_name_with_several_targets_has_a_line_for_each(command: Command, model: Path) -> None:

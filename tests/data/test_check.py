@@ -112,3 +112,21 @@ def test_only_some_samples_are_shown() -> None:
     several = findings([("a", str(n)) for n in range(3)] * 10)["duplicates"]
     assert several.count == 27
     assert len(several.samples) == 5
+
+
+def test_blanks_at_the_ends() -> None:
+    rows = [("ab ", "x"), ("ab", "\u00a0y"), ("a b", "x y")]
+    assert findings(rows)["blanks at the ends"].samples == (
+        "line 1: ab  → x",
+        "line 2: ab → \u00a0y",
+    )
+    phones = findings([("ab", " X  Y "), ("a", "X")], FORMATS["lexicon"])
+    assert "blanks at the ends" not in phones
+
+
+def test_a_lexicon_that_is_read_as_pairs() -> None:
+    lexicon = [("cat", "K AE1 T"), ("a", "AH0"), ("of", "AH1 V")]
+    assert "format is lexicon" in findings(lexicon)["blanks in targets"].message
+    assert "blanks in targets" not in findings(lexicon, FORMATS["lexicon"])
+    names = [("new york", "Нью Йорк"), ("boston", "Бостон"), ("los angeles", "Лос Анджелес")]
+    assert "blanks in targets" not in findings(names)

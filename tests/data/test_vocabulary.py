@@ -127,7 +127,7 @@ def test_nothing_unknown_is_not_reported():
 
 def test_unknown_symbols_are_reported_by_name_and_count():
     assert noted("aéb", "'é'", "é").report() == (
-        "5 source symbols were never seen in training and were read as unknown: 'é' × 3, \"'\" × 2"
+        "5 source symbols were never seen in training and read as unknown: 'é' × 3, \"'\" × 2"
     )
 
 
@@ -135,7 +135,7 @@ def test_an_unknown_tag_is_reported():
     unknown = noted()
     unknown.note(Example(("a",), (), ("N", "V")))
     assert unknown.report() == (
-        "1 source symbols were never seen in training and were read as unknown: 'V' × 1"
+        "1 source symbol was never seen in training and read as unknown: 'V' × 1"
     )
 
 

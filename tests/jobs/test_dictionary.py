@@ -18,7 +18,7 @@ from hardalign.decoding import Search
 from hardalign.errors import HardalignError
 from hardalign.jobs import dictionary as module
 from hardalign.jobs.dictionary import STYLES, Dictionary, Entry, model_signature, write_entry
-from hardalign.jobs.known import Lexicon
+from hardalign.jobs.known import Lexicon, read_lexicon
 from jobs.fakes import WORDS, FakePredictor
 
 KNOWN = Lexicon(WORDS)
@@ -115,6 +115,12 @@ def test_what_is_cut_off_or_empty_is_left_out() -> None:
             return replace(made, symbols=(), text="") if "c" in example.source else made
 
     assert words(made(["a b c"], predictor=Broken())) == ["a"]
+    with Dictionary(Broken(), KNOWN, Search()) as dictionary:  # type: ignore[arg-type]
+        dictionary.add_text(["a b c"])
+        dictionary.open_cache()
+        assert len(list(dictionary.compute())) == 3
+        assert words(list(dictionary.entries())) == ["a"]
+        assert dictionary.left_out == {"b": 1, "c": 1}
 
 
 def test_a_cache_that_is_none(tmp_path: Path) -> None:
@@ -206,6 +212,17 @@ def test_a_reader_that_is_not_ours(style: str, tmp_path: Path) -> None:
         assert [max(entries.values()) for entries in read.values()] == [1.0, 1.0]
         assert read["a"][("EY1",)] == 0.25
         assert all(0 < weight <= 1 for entries in read.values() for weight in entries.values())
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_every_style_can_be_read_as_a_lexicon(style: str, tmp_path: Path) -> None:
+    path = tmp_path / "words.dict"
+    path.write_text("".join(written(style)), encoding="utf-8")
+    known = read_lexicon(
+        [path], FakePredictor(phones=["AH0", "EY1", "AE1", "AH1", "V"]).description
+    )
+    assert known.pronunciations(("a",)) == (("AH0",), ("EY1",), ("AE1",))
+    assert known.pronunciations(("o", "f")) == (("AH1", "V"), ("AH0", "V"))
 
 
 def test_the_dictionarys_own_reader(tmp_path: Path) -> None:

@@ -43,6 +43,22 @@ def test_what_the_model_has_is_left_alone() -> None:
     assert folded("isn't", "ints") == "isnt"
 
 
+@pytest.mark.parametrize("apostrophe", ["'", "’"])
+def test_an_apostrophe_is_read_as_the_one_that_the_model_has(apostrophe: str) -> None:
+    for letters in ("п'ять", "п’ять"):
+        folding = Folding(Alphabet(tuple(letters)))
+        assert folding.fold(tuple(f"п{apostrophe}ять")) == tuple(letters)
+        assert folding.remark() is None
+    assert folded(f"isn{apostrophe}t", "inst") == "isnt"
+
+
+def test_readings_are_offered() -> None:
+    folding = Folding(Alphabet(tuple("aest'")))
+    assert folding.offer("é’ßт") == "é as e, ’ as ', ß as ss"
+    assert folding.offer("т1") is None
+    assert not folding.changes
+
+
 def test_changes_are_counted_once_the_word_is_readable() -> None:
     folding = Folding(Alphabet(tuple("aest")))
     assert folding.remark() is None

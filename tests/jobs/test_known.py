@@ -13,9 +13,10 @@ from hardalign.data.formats import FORMATS
 from hardalign.data.vocabulary import UnknownSymbols
 from hardalign.decoding import Search
 from hardalign.errors import HardalignError
+from hardalign.jobs.folding import Folding
 from hardalign.jobs.known import Answer, Lexicon, answers_with_known, read_lexicon
 from hardalign.prediction import Prediction
-from jobs.fakes import FakePredictor
+from jobs.fakes import WORDS, FakePredictor
 
 
 def lexicon(tmp_path: Path, text: str, predictor: FakePredictor | None = None) -> Lexicon:
@@ -44,6 +45,9 @@ def answered(
         "of\t0.9\tAH1 V\nof\t1.0\t0.2\t1\t1.2\tAH0 V\n",
         "of(1)\tAH1 V\nof(2)\tAH0 V\nOf\tAH1 V\n",
         "\ufeffof\tAH1  V \r\nof\tAH0 V",
+        "of 1.0 AH1 V\nof 0.25 AH0 V\n",
+        "of\tAH1 V\t0.812500\tmodel\nof\tAH0 V\t1.000000\tlexicon\n",
+        "# a comment\nof AH1 V\nof AH0 V\n",
     ],
 )
 def test_every_way_to_write_an_entry(text: str, tmp_path: Path) -> None:
@@ -129,6 +133,24 @@ def test_a_model_with_tags_and_a_missing_file() -> None:
         read_lexicon(["x"], FakePredictor(layout=FORMATS["sigmorphon"]).description)
     with pytest.raises(HardalignError, match="no such file"):
         read_lexicon(["/no/such"], FakePredictor().description)
+
+
+def test_known_words_are_found_as_people_write_them(tmp_path: Path) -> None:
+    predictor = FakePredictor()
+    known = lexicon(tmp_path, "don’t\tD\ncafe\tK\nnot\tN\n")
+    folding = Folding(predictor.description.vocabulary.source)
+    typed = words("don't", "don’t", "café", " not  ", "tés", "of ")
+    answers = list(answered(predictor, typed, known, folding=folding))
+    assert [answer.known for answer in answers] == [True, True, True, True, False, False]
+    assert [answer.predictions[0].source for answer in answers] == [one.text for one in typed]
+    assert predictor.asked == ["tés", "of"]
+    assert folding.changes == {("é", "e"): 1}
+
+
+def test_blanks_that_the_model_knows_stay(tmp_path: Path) -> None:
+    predictor = FakePredictor(letters="of ")
+    list(answered(predictor, words(" of "), Lexicon(WORDS)))
+    assert predictor.asked == [" of "]
 
 
 def test_known_words_are_not_asked_and_all_keep_their_places(tmp_path: Path) -> None:

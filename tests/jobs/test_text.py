@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -45,6 +46,16 @@ def test_apostrophes() -> None:
     known = known_words(Qem="AH0 M", hi="HH AY1")
     assert spoken("'em 'hi' em", lexicon=known) == "{AH0 M} '{HH AY1}' {E M}"
     assert spoken("‘’em", lexicon=known) == "‘{AH0 M}"
+
+
+def test_what_the_model_cannot_end_is_named() -> None:
+    class Endless(FakePredictor):
+        def _prediction(self, example: Any, *rest: Any) -> Any:
+            return replace(super()._prediction(example, *rest), finished="b" not in example.source)
+
+    report = TextReport()
+    assert spoken("ab a ab", predictor=Endless(), report=report) == "{A B} {A} {A B}"
+    assert report.remarks() == ["cut off, as the model found no end: 'ab' × 2"]
 
 
 def test_hyphens() -> None:
@@ -100,6 +111,13 @@ def test_known_words_first() -> None:
     assert [(word.text, word.known) for word in line.words] == [("Of", True), ("it", False)]
     assert report.summary() == "2 words were pronounced, 1 of them known"
     assert predictor.asked == ["it"]
+
+
+def test_the_letters_of_a_spelled_word_stay_apart_in_ipa() -> None:
+    letters = known_words(n="EH1 N", a="EY1", h="EY1 CH")
+    options: Any = {"lexicon": letters, "ipa": True, "spell_capitals": True}
+    predictor = FakePredictor(phones=["EH1", "N", "EY1", "CH"])
+    assert spoken("NAH a", predictor=predictor, **options) == "ˈɛnˈeɪˈeɪtʃ eɪ"
 
 
 def test_ipa() -> None:

@@ -3,9 +3,11 @@ from __future__ import annotations
 import pytest
 from msgspec import UNSET
 
+import hardalign
 from hardalign.decoding import Search
 from hardalign.jobs.known import Lexicon
 from hardalign.serve.answering import answer_words
+from hardalign.serve.collection import describe_models
 from hardalign.serve.messages import AlignmentAnswer
 from serve.conftest import MODELS
 
@@ -51,3 +53,16 @@ def test_a_known_word_is_not_asked_of_the_model() -> None:
     assert known.predictions[0].log_prob == pytest.approx(predictor.log_prob("ab", "yyx"), abs=1e-5)
     assert isinstance(known.predictions[0].alignment, AlignmentAnswer)
     assert [one.text for one in new.predictions] == [predictor("ba", nbest=1)[0].text]
+
+
+def test_arpabet_is_written_as_ipa_too() -> None:
+    g2p = hardalign.load("en-g2p")
+    lexicon = Lexicon(g2p.description.format)
+    lexicon.add(tuple("of"), ("AH1", "V"))
+    words = [g2p.example("of"), g2p.example("action")]
+    answers = answer_words(g2p, Search(), words, False, lexicon)
+    assert [answer.predictions[0].ipa for answer in answers] == ["ʌv", "ˈækʃən"]
+    (other,) = answer_words(MODELS["hard"], Search(), [MODELS["hard"].example("ab")], False)
+    assert other.predictions[0].ipa is UNSET
+    described = describe_models({"en-g2p": g2p, "hard": MODELS["hard"]}, {})
+    assert [model.ipa for model in described] == [True, False]

@@ -51,6 +51,15 @@ def test_sizes_of_ones_own_take_the_system_that_is_asked_for(tmp_path):
     assert predictor.description.model == replace(TINY, system="soft")
 
 
+def test_a_lexicon_that_is_read_as_pairs_is_noticed(tmp_path, monkeypatch):
+    notes = []
+    monkeypatch.setattr(Reporter, "note", lambda self, text: notes.append(text))
+    train(epochs=0, out=tmp_path / "lexicon")
+    assert notes == []
+    train(format="pairs", epochs=0, out=tmp_path / "pairs")
+    assert ["format is lexicon" in note for note in notes] == [True]
+
+
 def test_large_models_are_clipped(tmp_path):
     assert train(size="large", epochs=0, out=tmp_path / "m").description.training.clip == 5.0
 

@@ -28,9 +28,9 @@ def check(
     $ hardalign check test.tsv --against train.tsv --format lexicon
 
     Looked for are duplicates, contradictions, symbols that are rare, invisible or look like
-    others, mixed Unicode normalisation, targets too long to be predicted; with --against, sources
-    that occur in the training data and symbols that do not; without it, how large a model the set
-    can feed.
+    others, blanks that are symbols, mixed Unicode normalisation, targets too long to be predicted;
+    with --against, sources that occur in the training data and symbols that do not; without it,
+    how large a model the set can feed.
 
     Args:
         file: File with sources and targets; - is standard input.

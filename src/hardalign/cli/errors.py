@@ -8,6 +8,9 @@ from hardalign.errors import HardalignError
 from hardalign.files import write_bytes
 from hardalign.version import __version__
 
+PAGES = (".html", ".htm", "")
+"""How the name of a page may end: in nothing, if it is a pipe or a device."""
+
 
 def errors(
     model: Model,
@@ -46,6 +49,10 @@ def errors(
 
     if output is not None and tsv:
         raise HardalignError("choose one of --output, a page, and --tsv, rows on standard output")
+    if output is not None and output.suffix.lower() not in PAGES:
+        raise HardalignError(
+            f"{output}: a page is .html, not {output.suffix}; for a table, --tsv prints rows"
+        )
     predictor = load(model)
     layout = predictor.description.format
     items = evaluation_items(files.read(file, layout))

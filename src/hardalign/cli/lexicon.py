@@ -55,15 +55,19 @@ def lexicon(
     """
     from hardalign.bundled import model_folder
     from hardalign.data.lines import read_lines
+    from hardalign.data.text import many
     from hardalign.decoding import Search
     from hardalign.jobs.dictionary import CACHE, STYLES, Dictionary, model_signature, write_entry
     from hardalign.jobs.known import read_lexicon
+    from hardalign.jobs.reader import names
     from hardalign.predictor import load
 
     if style not in STYLES:
         raise HardalignError(f"no style is called {style!r}; choose one of {', '.join(STYLES)}")
     if not 0 <= min_prob < 1:
         raise HardalignError(f"--min-prob is from 0 to 1, not {min_prob:g}")
+    if output is not None and output.is_dir():
+        raise HardalignError(f"{output}: this is a folder; name a file")
     search = Search(mass=mass, nbest=nbest)
     predictor = load(model)
     with Dictionary(predictor, read_lexicon(known, predictor.description), search) as dictionary:
@@ -78,9 +82,10 @@ def lexicon(
                 lines.writelines(write_entry(entry, style))
                 written += 1
                 known_words += entry.known
-        note(f"{written} words, {known_words} of them known, {new} computed now")
-        if missing := len(dictionary) - written:
-            note(f"{missing} words got no pronunciation and are left out")
+        note(f"{many(written, 'word', 'words')}, {known_words} of them known, {new} computed now")
+        if left_out := dictionary.left_out:
+            one, more = "word got no pronunciation and is", "words got no pronunciation and are"
+            note(f"{many(left_out.total(), one, more)} left out: {names(left_out)}")
         for remark in dictionary.report.remarks():
             note(remark)
     if style != "cmudict":

@@ -100,6 +100,7 @@ def predict(
     from hardalign.data.reading import Skipped, read_examples
     from hardalign.data.vocabulary import UnknownSymbols
     from hardalign.decoding import Search
+    from hardalign.jobs.folding import Folding
     from hardalign.jobs.ipa import check_arpabet
     from hardalign.jobs.known import answers_with_known, read_lexicon
     from hardalign.jobs.reader import TextReport
@@ -136,6 +137,7 @@ def predict(
     if spell_capitals:
         raise HardalignError("--spell-capitals goes with --text")
     unknown = UnknownSymbols(description.vocabulary.source)
+    folding = Folding(description.vocabulary.source)
     skipped = Skipped()
     layout = files.resolve(description.format)
     examples = read_examples(file, layout, "prediction", skipped=skipped)
@@ -146,6 +148,7 @@ def predict(
         search,
         known,
         unknown=unknown,
+        folding=folding,
         alignments=alignments,
         exact=scores or jsonl,
         threads=threads,
@@ -159,6 +162,10 @@ def predict(
                 lines.writelines(_rows(answer.predictions, scores, mass, alignments, ipa))
     note_skipped(file, skipped, "answered with an empty prediction")
     note(unknown.report())
+    note(folding.remark())
+    offer = None if "tags" in layout.columns else folding.offer(unknown.counts)
+    if offer:
+        note(f"--text reads letters that the model does not have as others: {offer}")
     if scores or jsonl:
         note_score_kind(predictor.system.score)
     remarks.report()

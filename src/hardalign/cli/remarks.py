@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator
 
 from hardalign.cli.console import note
 from hardalign.data.example import Example
+from hardalign.data.text import many
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.decoding import LENGTH_LIMIT, MASS_BEAM_LIMIT, covered
 from hardalign.jobs.known import Answer
-from hardalign.jobs.text import BLANK_ADVICE, has_blank
+from hardalign.jobs.text import has_blank
 
 
 class Remarks:
@@ -43,16 +44,18 @@ class Remarks:
     def report(self) -> None:
         """Says what was seen, if anything was."""
         if self._sentences:
-            note(f"{self._sentences} {BLANK_ADVICE} (--text)")
+            note(
+                f"{many(self._sentences, 'source has', 'sources have')} blanks, which the model "
+                "has never seen; if these are sentences, pronounce them as text, word by word "
+                "(--text)"
+            )
         limit = f"cut off at {LENGTH_LIMIT} times the length of the source"
         beam = f"covered to {self._mass} by a beam of {MASS_BEAM_LIMIT}"
-        for items, what in (
-            (self._cut_off, f"predictions were {limit}"),
-            (
-                self._short,
-                f"items have fewer than {self._nbest} predictions: the beam found no more",
-            ),
-            (self._uncovered, f"items were not {beam}"),
+        fewer = f"fewer than {self._nbest} predictions: the beam found no more"
+        for items, one, more, what in (
+            (self._cut_off, "prediction was", "predictions were", limit),
+            (self._short, "item has", "items have", fewer),
+            (self._uncovered, "item was not", "items were not", beam),
         ):
             if items:
-                note(f"{len(items)} {what} (first: item {items[0]})")
+                note(f"{many(len(items), one, more)} {what} (first: item {items[0]})")

@@ -18,6 +18,9 @@ LONG = 4
 """A prediction is cut off at so many times the length of its source."""
 FEW, MANY = 1000, 20_000
 """Pairs below which any model starves, and from which on the large size can be fed."""
+BLANKS, SHORT = 0.5, 3
+"""The share of targets with blanks, and the mean length of what is between them, from which and up
+to which these are taken for symbols."""
 SAMPLES = 5
 """The most examples that a finding shows."""
 
@@ -68,6 +71,7 @@ def check(
         *_symbols("source", [pair.source for pair in pairs], pairs),
         *_symbols("target", [pair.targets[0] for pair in pairs], pairs),
         *_symbols("tag", [pair.tags for pair in pairs], pairs),
+        *_blanks(pairs, layout),
         *_spellings(spelt, layout),
         *_lengths(pairs, layout),
     ]
@@ -158,6 +162,33 @@ def _symbols(side: str, strings: Sequence[Symbols], pairs: Sequence[Example]) ->
         ),
         *_finding(f"invisible {side} symbols", "they show nothing", unseen),
     ]
+
+
+def _blanks(pairs: Sequence[Example], layout: Format) -> list[Finding]:
+    """Finds blanks that are symbols and perhaps should not be."""
+    edges = [
+        _show(pair, layout)
+        for pair in pairs
+        if any(
+            part[0].isspace() or part[-1].isspace() for part in (pair.source, *pair.targets) if part
+        )
+    ]
+    found = _finding("blanks at the ends", "of sources or targets, where they are symbols", edges)
+    if advice := separated_targets(pairs, layout):
+        found.append(Finding("blanks in targets", len(pairs), advice))
+    return found
+
+
+def separated_targets(pairs: Iterable[Example], layout: Format) -> str | None:
+    """Returns advice if each character of a target is a symbol, but blanks seem to part symbols."""
+    targets = ["".join(target) for pair in pairs for target in pair.targets]
+    parts = [part for target in targets for part in target.split(" ")]
+    blanks = sum(" " in target for target in targets)
+    if layout.target_separator or blanks < BLANKS * len(targets) or not parts:
+        return None
+    if sum(map(len, parts)) > SHORT * len(parts):
+        return None
+    return "targets look like symbols with blanks between them; if they are, the format is lexicon"
 
 
 def _spellings(spelt: Sequence[Example], layout: Format) -> list[Finding]:

@@ -12,7 +12,7 @@ from hardalign.data.example import Example, Symbols
 from hardalign.data.formats import Format
 from hardalign.data.lines import file_name, read_lines
 from hardalign.data.news import read_names
-from hardalign.data.text import shorten
+from hardalign.data.text import many, shorten
 from hardalign.errors import HardalignError, InputError
 
 Purpose = Literal["training", "evaluation", "prediction"]
@@ -31,7 +31,7 @@ class Skipped:
         """Returns one line about the blank lines of a file, or None if there were none."""
         if not self.blank_lines:
             return None
-        lines = "1 blank line" if self.blank_lines == 1 else f"{self.blank_lines} blank lines"
+        lines = many(self.blank_lines, "blank line", "blank lines")
         return f"{file_name(file)}: {lines} {what_happened} (first: line {self.first_blank})"
 
 

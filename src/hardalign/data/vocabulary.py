@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from hardalign.data.example import Example, Symbols
+from hardalign.data.text import many
 from hardalign.errors import HardalignError
 
 PAD, BEGIN, UNKNOWN, END = range(4)
@@ -126,8 +127,8 @@ class UnknownSymbols:
         if not self.counts:
             return None
         return (
-            f"{self.counts.total()} source symbols were never seen in training and were read as "
-            f"unknown: {symbol_counts(self.counts)}"
+            f"{many(self.counts.total(), 'source symbol was', 'source symbols were')} never seen "
+            f"in training and read as unknown: {symbol_counts(self.counts)}"
         )
 
 
@@ -135,4 +136,4 @@ def symbol_counts(counts: Counter[str]) -> str:
     """Names the commonest symbols, each with its count."""
     shown = ", ".join(f"{symbol!r} × {count}" for symbol, count in counts.most_common(20))
     more = len(counts) - 20
-    return f"{shown} and {more} other symbols" if more > 0 else shown
+    return f"{shown} and {many(more, 'other symbol', 'other symbols')}" if more > 0 else shown

@@ -2,15 +2,16 @@
 
 The words and the model's answers stand in SQLite databases, on disk: so the memory does not grow
 with the text, words come out sorted by code point as Kaldi wants them, and an interrupted run has
-lost nothing but its last few words. The answers are kept beside the dictionary as ``FILE.cache``;
-run again with the same model and search, only new words are computed. It may be deleted at any
-time.
+lost nothing but its last few thousand words. The answers are kept beside the dictionary as
+``FILE.cache``; run again with the same model and search, only new words are computed. It may be
+deleted at any time.
 """
 
 from __future__ import annotations
 
 import math
 import sqlite3
+from collections import Counter
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import groupby, islice, tee
@@ -21,7 +22,7 @@ from hardalign.data.example import Example, Symbols
 from hardalign.errors import HardalignError
 from hardalign.files import sha256
 from hardalign.jobs.known import Lexicon
-from hardalign.jobs.reader import Reader, TextReport
+from hardalign.jobs.reader import Reader, TextReport, count
 from hardalign.version import __version__
 
 if TYPE_CHECKING:
@@ -65,6 +66,8 @@ class Dictionary:
         self._layout = predictor.description.format
         self._cache: Path | None = None
         self.report = TextReport()
+        self.left_out: Counter[str] = Counter()
+        """Words without a pronunciation, once ``entries`` has given the others."""
         self._reader = Reader(predictor.description, lexicon, self.report)
         # An empty name makes a database on disk that nobody sees and that is gone when closed.
         self._database = sqlite3.connect("", isolation_level=None)
@@ -170,6 +173,7 @@ class Dictionary:
         Args:
             min_prob: Leaves out what the model finds less probable; the best always stays.
         """
+        self.left_out.clear()
         rows = self._ask(
             "SELECT word, words.source, probability, target FROM words "
             "LEFT JOIN cache.answers ON answers.source = words.source ORDER BY word, rank"
@@ -183,6 +187,8 @@ class Dictionary:
             if text is not None:
                 rest = [(row[2], row[3]) for row in others if row[2] >= min_prob]
                 yield Entry(word, [(best, text), *rest], known=False)
+            else:
+                count(self.left_out, word)
 
     def _pronunciations(self, source: str) -> tuple[Symbols, ...]:
         return self._lexicon.pronunciations(self._layout.source_symbols(source))

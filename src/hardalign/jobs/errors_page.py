@@ -19,6 +19,7 @@ STYLE = """
 * { box-sizing: border-box; }
 body { margin: 0 auto; padding: 1rem; max-width: 60rem; background: var(--ground);
   color: var(--ink); font: 1rem/1.5 system-ui, sans-serif; }
+h1, p.note { overflow-wrap: anywhere; }
 h1 { font-size: 1.5rem; line-height: 1.2; } h2 { font-size: 1.15rem; margin: 2rem 0 .5rem; }
 p.note, caption, .soft { color: var(--soft); }
 .scroll { overflow-x: auto; }

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from hardalign.data.example import Symbols
 from hardalign.data.vocabulary import Alphabet
+from hardalign.jobs.tokens import APOSTROPHES, HYPHENS
 
 LIKE = dict(
     pair.split(":") for pair in ("ß:ss", "æ:ae", "œ:oe", "ø:o", "ð:d", "þ:th", "ł:l", "đ:d", "ı:i")
 )
 """Letters that no normal form takes apart, and what they are read as."""
-SILENT = {"'", "-"}
-"""What is left out where the model does not have it, since it has no sound of its own."""
+ALIKE = (APOSTROPHES, HYPHENS)
+"""Marks of which each is read as any other that the model has, and left out where it has none,
+since they have no sound of their own."""
 
 
 @dataclass
@@ -29,7 +32,8 @@ class Folding:
         """Returns a word in the model's letters, or None if one of them is like none of these.
 
         A letter that the model does not have loses its marks (é is read as e), is replaced by what
-        ``LIKE`` says (ß as ss), or becomes a small letter, whichever the model has first.
+        ``LIKE`` says (ß as ss), or becomes a small letter, whichever the model has first. All
+        apostrophes are alike, and all hyphens; one read as another is not counted.
         """
         folded: list[str] = []
         changes = []
@@ -37,7 +41,7 @@ class Folding:
             letters = self._folded(symbol)
             if letters is None:
                 return None
-            if letters != (symbol,):
+            if letters != (symbol,) and not _is_same_mark(symbol, letters):
                 changes.append((symbol, "".join(letters)))
             folded += letters
         if not folded:
@@ -47,11 +51,20 @@ class Folding:
 
     def _folded(self, symbol: str) -> Symbols | None:
         plain, lower = _without_marks(symbol), symbol.lower()
-        likes = LIKE.get(symbol, symbol), lower, plain.lower(), LIKE.get(lower, lower)
+        marks = next((alike for alike in ALIKE if symbol in alike), "")
+        likes = *marks, LIKE.get(symbol, symbol), lower, plain.lower(), LIKE.get(lower, lower)
         for letters in ((symbol,), *map(tuple, (plain, *likes))):
             if letters and not self.alphabet.unknown(letters):
                 return letters
-        return () if symbol in SILENT or not plain else None
+        return () if marks or not plain else None
+
+    def offer(self, symbols: Iterable[str]) -> str | None:
+        """Returns how symbols that the model does not have could be read, or None if not at all."""
+        readings = {symbol: self._folded(symbol) for symbol in symbols}
+        shown = ", ".join(
+            f"{symbol} as {''.join(like)}" for symbol, like in readings.items() if like
+        )
+        return shown or None
 
     def remark(self) -> str | None:
         """Returns one line for the user, or None if nothing was changed."""
@@ -63,6 +76,10 @@ class Folding:
         )
         more = f" and {len(self.changes) - 20} more" if len(self.changes) > 20 else ""
         return f"letters that the model does not have were read as others: {shown}{more}"
+
+
+def _is_same_mark(symbol: str, letters: Symbols) -> bool:
+    return any({symbol, *letters} <= set(alike) for alike in ALIKE if letters)
 
 
 def _without_marks(symbol: str) -> str:

@@ -47,16 +47,42 @@ def arpabet_to_ipa(phones: Sequence[str]) -> str:
     Raises:
         HardalignError: If a symbol is not ARPAbet.
     """
-    check_arpabet(phones)
-    nuclei = [index for index, phone in enumerate(phones) if _split(phone)[0] in VOWELS]
+    return parts_to_ipa([phones])
+
+
+def parts_to_ipa(parts: Sequence[Sequence[str]]) -> str:
+    """Writes a word of several parts as IPA, whose syllables do not go over from one to the next.
+
+    >>> parts_to_ipa([["Y", "UW1"], ["EH1", "S"], ["EY1"]])
+    'ˈjuˈɛsˈeɪ'
+
+    Raises:
+        HardalignError: If a symbol is not ARPAbet.
+    """
+    check_arpabet(phone for part in parts for phone in part)
+    several = sum(len(_nuclei(part)) for part in parts) > 1
+    return "".join(_written(part, several) for part in parts)
+
+
+def _nuclei(phones: Sequence[str]) -> list[int]:
+    return [index for index, phone in enumerate(phones) if _split(phone)[0] in VOWELS]
+
+
+def _written(phones: Sequence[str], several: bool) -> str:
+    """Writes phones of a word, which has several syllables or not."""
+    nuclei = _nuclei(phones)
     beginnings = {_beginning(phones, nuclei, k): phones[nuclei[k]] for k in range(len(nuclei))}
-    several = len(nuclei) > 1
     pieces = []
     for index, phone in enumerate(phones):
         if several and index in beginnings:
             pieces.append(STRESS[_split(beginnings[index])[1]])
         pieces.append(_letter(phone, several))
     return "".join(pieces)
+
+
+def is_arpabet(symbols: Sequence[str]) -> bool:
+    """Says whether symbols are ARPAbet phones, all of them, vowels among them."""
+    return bool(_nuclei(symbols)) and all(map(_is_phone, symbols))
 
 
 def check_arpabet(symbols: Iterable[str]) -> None:

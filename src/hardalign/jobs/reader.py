@@ -12,7 +12,7 @@ from hardalign.data.example import Symbols
 from hardalign.errors import HardalignError
 from hardalign.jobs.folding import Folding
 from hardalign.jobs.known import Lexicon, word_symbols
-from hardalign.jobs.tokens import APOSTROPHES, HYPHENS, Token, tokens
+from hardalign.jobs.tokens import APOSTROPHES, HYPHENS, PLAIN, Token, tokens
 
 if TYPE_CHECKING:
     from hardalign.folder import Description
@@ -24,9 +24,6 @@ _KINDS = {
     "symbol": ("symbol", "symbols"),
     "word": ("word in other letters", "words in other letters"),
 }
-_PLAIN = str.maketrans(
-    dict.fromkeys(APOSTROPHES, APOSTROPHES[0]) | dict.fromkeys(HYPHENS, HYPHENS[0])
-)
 
 
 class Reading(NamedTuple):
@@ -55,20 +52,22 @@ class TextReport:
     """What was not pronounced, by kind."""
     capitals: Counter[str] = field(default_factory=Counter)
     """Words in capitals that were read as words."""
+    cut_off: Counter[str] = field(default_factory=Counter)
+    """Words of whose pronunciations the model found no end."""
     folding: Folding | None = None
 
     def skip(self, token: Token) -> None:
         """Counts a piece that is not pronounced."""
-        _count(self.skipped["word" if token.kind == "abbreviation" else token.kind], token)
+        count(self.skipped["word" if token.kind == "abbreviation" else token.kind], token.text)
 
     def read_capitals(self, token: Token) -> None:
         """Counts a word in capitals that is read as a word."""
-        _count(self.capitals, token)
+        count(self.capitals, token.text)
 
     def remarks(self) -> list[str]:
         """Returns what was passed over or read differently, a line each."""
         pieces = [
-            f"{total} {_KINDS[kind][total > 1]} ({_names(counts)})"
+            f"{total} {_KINDS[kind][total > 1]} ({names(counts)})"
             for kind, counts in self.skipped.items()
             if (total := counts.total())
         ]
@@ -76,7 +75,9 @@ class TextReport:
         if self.folding and (remark := self.folding.remark()):
             lines.append(remark)
         if self.capitals:
-            lines.append(f"read as words though in capitals: {_names(self.capitals)}")
+            lines.append(f"read as words though in capitals: {names(self.capitals)}")
+        if self.cut_off:
+            lines.append(f"cut off, as the model found no end: {names(self.cut_off)}")
         return lines
 
     def refusal(self) -> str:
@@ -175,15 +176,17 @@ class Reader:
     def _symbols(self, word: str) -> Symbols:
         """Cuts a word as the model's format says; no symbols if it is too long to be a word."""
         try:
-            return word_symbols(word.translate(_PLAIN), self._layout)
+            return word_symbols(word.translate(PLAIN), self._layout)
         except HardalignError:
             return ()
 
 
-def _count(counts: Counter[str], token: Token) -> None:
-    counts[token.text if token.text in counts or len(counts) < NAMED else "…"] += 1
+def count(counts: Counter[str], text: str) -> None:
+    """Counts a piece; if there are very many different ones, without its name."""
+    counts[text if text in counts or len(counts) < NAMED else "…"] += 1
 
 
-def _names(counts: Counter[str]) -> str:
+def names(counts: Counter[str]) -> str:
+    """Names the commonest pieces, with their counts where they are above one."""
     shown = [f"{name!r} × {n}" if n > 1 else repr(name) for name, n in counts.most_common(8)]
     return ", ".join(shown) + (", …" if len(counts) > 8 else "")

@@ -25,9 +25,9 @@ from hardalign.data.formats import Format
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.decoding import Search
 from hardalign.errors import HardalignError
-from hardalign.jobs.ipa import arpabet_to_ipa, check_arpabet
-from hardalign.jobs.known import Answer, Lexicon, answers_with_known
-from hardalign.jobs.reader import Piece, Reader, TextReport
+from hardalign.jobs.ipa import check_arpabet, parts_to_ipa
+from hardalign.jobs.known import Answer, Lexicon, answers_with_known, trimmed
+from hardalign.jobs.reader import Piece, Reader, TextReport, count
 from hardalign.prediction import Prediction
 
 if TYPE_CHECKING:
@@ -39,11 +39,6 @@ REMEMBERED = 1 << 16
 """Words whose answers are kept, since most words of a text come again."""
 HELD = 100_000
 """Lines held until the first word that can be pronounced."""
-BLANK_ADVICE = (
-    "sources have blanks, which the model has never seen; if these are sentences, pronounce them "
-    "as text, word by word"
-)
-"""What to tell somebody who gives sentences to a model of words."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +68,9 @@ class Line:
 
 
 def has_blank(example: Example, vocabulary: Vocabulary) -> bool:
-    """Says whether a source has a blank that the model has never seen: perhaps a sentence."""
-    return any(symbol.isspace() for symbol in vocabulary.source.unknown(example.source))
+    """Says whether a blank inside a source is new to the model: perhaps it is a sentence."""
+    inside = trimmed(example.source, vocabulary.source)
+    return any(symbol.isspace() for symbol in vocabulary.source.unknown(inside))
 
 
 def pronounce_text(
@@ -131,6 +127,9 @@ def pronounce_text(
         words = [word for line in held[-len(read) :] for word in line.words]
         report.words += len(words)
         report.known += sum(word.known for word in words)
+        for word in words:
+            if not all(part.finished for part in word.predictions):
+                count(report.cut_off, word.text)
         # Nothing is given out of a text that will be refused, unless it is too long to be held.
         if report.words or len(held) > HELD:
             yield from held
@@ -152,7 +151,7 @@ def _line(
         word = Word(piece.text, [answer.predictions[0] for answer in parts], known)
         words.append(word)
         if ipa:
-            written.append(arpabet_to_ipa(word.symbols))
+            written.append(parts_to_ipa([part.symbols for part in word.predictions]))
         else:
             text = layout.join_target(word.symbols)
             written.append(f"{{{text}}}" if layout.target_separator else text)

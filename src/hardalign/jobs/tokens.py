@@ -21,6 +21,10 @@ Kind = Literal["word", "abbreviation", "number", "symbol", "between"]
 
 APOSTROPHES = "'’ʼ＇"
 HYPHENS = "-‐‑"
+PLAIN = str.maketrans(
+    dict.fromkeys(APOSTROPHES, APOSTROPHES[0]) | dict.fromkeys(HYPHENS, HYPHENS[0])
+)
+"""All apostrophes are one, and so are all hyphens."""
 _SIGNS = "&@#%"
 _JOINTS = ",:"
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from hardalign.data.example import Example
 from hardalign.decoding import Search
+from hardalign.jobs.ipa import arpabet_to_ipa, is_arpabet
 from hardalign.jobs.known import Lexicon, answers_with_known
 from hardalign.prediction import Prediction
 from hardalign.predictor import Predictor
@@ -21,6 +22,7 @@ def answer_words(
 ) -> list[WordAnswer]:
     """Answers words of any requests together; for those of the lexicon the model is not asked."""
     known = lexicon or Lexicon(predictor.description.format)
+    ipa = is_arpabet(predictor.description.vocabulary.target.letters)
     answers = answers_with_known(predictor, words, search, known, alignments=alignments)
     return [
         WordAnswer(
@@ -28,14 +30,16 @@ def answer_words(
             tags=word.tags,
             origin=answer.origin,
             unknown=list(dict.fromkeys(answer.predictions[0].unknown)),
-            predictions=[_prediction(prediction) for prediction in answer.predictions],
+            predictions=[_prediction(prediction, ipa) for prediction in answer.predictions],
         )
         for word, answer in zip(words, answers, strict=True)
     ]
 
 
-def _prediction(prediction: Prediction) -> PredictionAnswer:
+def _prediction(prediction: Prediction, ipa: bool) -> PredictionAnswer:
     content = prediction.to_dict()
+    if ipa:
+        content["ipa"] = arpabet_to_ipa(prediction.symbols)
     if alignment := content.get("alignment"):
         content["alignment"] = AlignmentAnswer(**{**alignment, "stop": Stop(**alignment["stop"])})
     return PredictionAnswer(**content)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from hardalign.errors import HardalignError
+from hardalign.jobs.ipa import is_arpabet
 from hardalign.jobs.known import Lexicon, read_lexicon
 from hardalign.predictor import Predictor, load
 from hardalign.serve.messages import ModelAnswer
@@ -114,6 +115,7 @@ def _describe(name: str, predictor: Predictor, known: int) -> ModelAnswer:
         tags=list(description.vocabulary.source.tags) if tagged else [],
         examples=_examples(predictor, tagged),
         known=known,
+        ipa=is_arpabet(description.vocabulary.target.letters),
     )
 
 

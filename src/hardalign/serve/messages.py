@@ -87,6 +87,9 @@ class PredictionAnswer(Message):
     symbols: tuple[str, ...]
     log_prob: Annotated[float, Meta(description="Natural logarithm of its probability")]
     finished: Annotated[bool, Meta(description="False where the length limit cut it off")]
+    ipa: Annotated[
+        str | UnsetType, Meta(description="The same as IPA, if the model writes ARPAbet")
+    ] = UNSET
     alignment: Annotated[
         AlignmentAnswer | UnsetType, Meta(description="If alignments were asked for")
     ] = UNSET
@@ -129,6 +132,9 @@ class ModelAnswer(Message):
     tags: list[str]
     examples: Annotated[list[str], Meta(description="Words to begin with")]
     known: Annotated[Whole, Meta(description="Words that a lexicon answers")] = 0
+    ipa: Annotated[
+        bool, Meta(description="Whether it writes ARPAbet, and so predictions have ipa")
+    ] = False
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

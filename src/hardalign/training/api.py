@@ -8,6 +8,7 @@ from pathlib import Path
 from hardalign.bundled import model_folder
 from hardalign.config import CLIPS, ModelConfig, TrainingConfig, default_batch_size, find_size
 from hardalign.corpora.load import Corpus
+from hardalign.data.check import separated_targets
 from hardalign.data.formats import Format
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.errors import HardalignError
@@ -157,6 +158,8 @@ def train(
     check_options(model)
     initial = None if start is None else Start.of(start, model)
     data = read_data(train, dev, format, allow_empty, reporter.note)
+    if advice := separated_targets(data.train, data.format):
+        reporter.note(advice)
     if tags is None and start_model is None and isinstance(size, str):
         tagged = any(example.tags for example in data.train)
         if tagged and find_system(system).can_part_tags:

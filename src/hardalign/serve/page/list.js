@@ -2,7 +2,7 @@
 
 import { explain, predict, Refused } from "./api.js";
 import { make, percent } from "./dom.js";
-import { mark } from "./panel.js";
+import { ipa, mark } from "./panel.js";
 
 const PART = 100;
 const SHOWN = 1000;
@@ -88,7 +88,7 @@ export function setUpList(selectedModels) {
     }));
   }
 
-  const tsv = () => wanted().map(write).join("");
+  const tsv = () => wanted().map((row) => write(row, models)).join("");
   which.addEventListener("change", show);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -142,10 +142,12 @@ function certainty({ error, origin, log_prob: logProb }) {
   return origin === "lexicon" ? 0 : logProb;
 }
 
-function write({ word, answers }) {
-  const fields = answers.flatMap((one) => {
-    if (one.error) return ["", ""];
-    return [one.text, one.origin === "lexicon" ? "known" : one.log_prob.toFixed(6)];
+/** A line of TSV: the word, and of each model what it says, how surely, and the IPA if it has it. */
+function write({ word, answers }, models) {
+  const fields = answers.flatMap((one, k) => {
+    const sure = one.origin === "lexicon" ? "known" : one.log_prob?.toFixed(6);
+    const own = [one.text, sure, ...(models[k].ipa ? [one.ipa] : [])];
+    return own.map((field) => field ?? "");
   });
   return `${[word, ...fields].join("\t")}\n`;
 }
@@ -189,7 +191,7 @@ function cells(answer) {
     ? [make("abbr", { title: `never seen in training: ${unknown.join(" ")}` }, "?")]
     : [];
   return [
-    make("td", { dir: "auto" }, text, ...doubt),
+    make("td", { dir: "auto" }, text, ...doubt, ...ipa(answer)),
     make("td", { className: "number" }, ...(known.length ? known : [percent(Math.exp(logProb))])),
   ];
 }

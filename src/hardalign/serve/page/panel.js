@@ -17,8 +17,14 @@ export function panel(model, answer) {
   ];
   return make("article", { "aria-label": `${model.name} says` },
     make("h2", {}, model.name, make("small", { title: model.summary }, model.system)),
-    make("p", { className: "prediction", dir: "auto" }, best.text || EMPTY, ...mark(answer)),
+    make("p", { className: "prediction", dir: "auto" }, best.text || EMPTY, ...mark(answer),
+      ...ipa(best)),
     make("div", {}, candidates(answer, show), ...note), map);
+}
+
+/** A pronunciation in IPA, where there is one. */
+export function ipa({ ipa: text }) {
+  return text ? [make("span", { className: "ipa", lang: "und-fonipa" }, text)] : [];
 }
 
 /** A mark for what a lexicon gave, with what it means. */
@@ -39,7 +45,8 @@ function candidates({ predictions, origin }, show) {
     choice.addEventListener("change", () => show(prediction));
     const cut = prediction.finished ? "" : " … cut off, as no end came";
     return make("label", { className: "candidate" }, choice,
-      make("span", { className: "text", dir: "auto" }, (prediction.text || EMPTY) + cut),
+      make("span", { className: "text", dir: "auto" }, (prediction.text || EMPTY) + cut,
+        ...ipa(prediction)),
       bar, make("span", { className: "share" }, percent(probability)));
   });
   return make("fieldset", {}, make("legend", {}, legend), ...rows);
