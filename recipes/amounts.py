@@ -3,7 +3,7 @@
     python recipes/amounts.py NETtalk.train NETtalk.dev NETtalk.test spaced runs/amounts
     hardalign reproduce runs/amounts/plan.toml --out runs/amounts/runs
 
-Every amount is tried as it is, and up to ``FEW`` examples with invented ones too.
+Every amount is tried as it is, and up to ``FEW`` examples with more dropout too.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from hardalign.config import default_batch_size
+from hardalign.config import ModelConfig, default_batch_size
 from hardalign.files import make_folder, write_bytes
 
 AMOUNTS = (100, 300, 1000, 3000, 10_000)
 FEW = 3000
-INVENTED = 1500
+DROPOUT = 0.4
 
 GRID = """
 [[grid]]
 systems = ["hard-hmm"]
 corpora = ["first-{amount}"]
-overrides = {{ batch_size = {batch}, invent = {invented} }}
+overrides = {{ batch_size = {batch}, dropout = {dropout} }}
 """
 DATA = """
 [data.first-{amount}]
@@ -43,9 +43,10 @@ def main() -> None:
     for amount in AMOUNTS:
         write_bytes(folder / f"{amount}.tsv", "".join(lines[:amount]).encode())
         plan.append(DATA.format(amount=amount, dev=dev, test=test, format=layout))
-        for invented in (0, INVENTED) if amount <= FEW else (0,):
-            batch = default_batch_size(amount + invented)
-            plan.append(GRID.format(amount=amount, batch=batch, invented=invented))
+        usual = ModelConfig.dropout
+        for dropout in (usual, DROPOUT) if amount <= FEW else (usual,):
+            batch = default_batch_size(amount)
+            plan.append(GRID.format(amount=amount, batch=batch, dropout=dropout))
     write_bytes(folder / "plan.toml", "".join(plan).encode())
 
 

@@ -1,14 +1,12 @@
-"""Invented examples, so that a network learns more from few: seen parts in unseen wholes.
+"""Invented examples for inflection: the affixes of real ones around stems that nobody has heard of.
 
-Examples with tags, as those of inflection are, get stems that nobody has heard of. Where lemma and
-form share a stretch of at least three symbols, as an aligner sees them, all within the stretch but
-its first and last symbol is replaced, on both sides alike:
+Where lemma and form share a stretch of at least three symbols, as an aligner sees them, all within
+the stretch but its first and last symbol is replaced, on both sides alike:
 
     walk  walked  V;PST      →      wolutk  wolutked  V;PST
 
-so that it is learned which affix a tag asks for, and that a stem is copied whatever it is
-(Anastasopoulos & Neubig 2019; Silfverberg & al. 2017). Examples without tags are recombined
-(``hardalign.recombine``).
+so that a network learns from few examples which affix a tag asks for, and that a stem is copied
+whatever it is (Anastasopoulos & Neubig 2019; Silfverberg & al. 2017).
 """
 
 from __future__ import annotations
@@ -24,7 +22,6 @@ import numpy as np
 from hardalign import aligner
 from hardalign.data.example import Example, Symbols, training_pairs
 from hardalign.errors import HardalignError
-from hardalign.recombine import Recombination
 
 SHORTEST = 3
 """Symbols that a stretch must have."""
@@ -47,66 +44,47 @@ def invent(examples: Sequence[Example], count: int, seed: int) -> list[Example]:
     """Returns so many invented examples, the same whenever the arguments are.
 
     Raises:
-        HardalignError: If the examples have nothing in common to invent others from.
+        HardalignError: If no source shares three symbols in a row with its target.
     """
     if not count:
         return []
     pairs = list(training_pairs(examples))
-    paths = _paths(pairs)
-    draw = random.Random(f"invent {seed}")
-    if any(pair.tags for pair in pairs):
-        stems = _Stems(pairs, paths)
-        return [stems.draw(draw) for _ in range(count)]
-    recombination = Recombination(pairs, paths)
-    return [recombination.draw(draw) for _ in range(count)]
+    places = [(pair, stretches) for pair, stretches in _stretches(pairs) if stretches]
+    if not places:
+        raise HardalignError(
+            "cannot invent examples: no source shares three symbols in a row with its target, "
+            "as lemma and form of an inflection do; leave it out"
+        )
+    stems = [pair.source[s.source : s.source + s.length] for pair, own in places for s in own]
+    language = _Language(stems, random.Random(f"invent {seed}"))
+    return [_invented(*language.draw.choice(places), language) for _ in range(count)]
 
 
-def _paths(pairs: Sequence[Example]) -> list[aligner.Path]:
-    """Returns the alignments of pairs, by an aligner that has learned from them."""
+def _invented(pair: Example, stretches: list[Stretch], language: _Language) -> Example:
+    source, target = pair.source, pair.targets[0]
+    for stretch in reversed(stretches):  # from the right, so that places stay what they are
+        inside = language.inside(source[stretch.source])
+        source = _replaced(source, stretch.source, stretch.length, inside)
+        target = _replaced(target, stretch.target, stretch.length, inside)
+    return replace(pair, source=source, targets=(target,), text="", line=0)
+
+
+def _replaced(symbols: Symbols, start: int, length: int, inside: Symbols) -> Symbols:
+    return symbols[: start + 1] + inside + symbols[start + length - 1 :]
+
+
+def _stretches(pairs: Sequence[Example]) -> list[tuple[Example, list[Stretch]]]:
+    """Returns pairs with their stretches, by an aligner that has learned from the pairs."""
     sides = [(pair.source, pair.targets[0]) for pair in pairs]
     numbers = {symbol: n for n, symbol in enumerate(sorted({s for x, y in sides for s in x + y}))}
     numbered = [([numbers[s] for s in x], [numbers[s] for s in y]) for x, y in sides]
     table = aligner.fit(numbered, len(numbers), len(numbers))
     # Few pairs do not teach an aligner that a symbol is most often kept.
     table[np.diag_indices_from(table)] += KEPT
-    return aligner.align(table, numbered)
-
-
-class _Stems:
-    """Draws examples whose affixes and tags are those of a pair, and whose stems are not."""
-
-    def __init__(self, pairs: Sequence[Example], paths: Sequence[aligner.Path]) -> None:
-        stretches = [
-            (pair, _common(path, pair.source, pair.targets[0]))
-            for pair, path in zip(pairs, paths, strict=True)
-        ]
-        self._places = [(pair, own) for pair, own in stretches if own]
-        if not self._places:
-            raise HardalignError(
-                "cannot invent examples: no source shares three symbols in a row with its target, "
-                "as lemma and form of an inflection do; leave it out"
-            )
-        self._language = _Language(
-            [
-                pair.source[stretch.source : stretch.source + stretch.length]
-                for pair, own in self._places
-                for stretch in own
-            ]
-        )
-
-    def draw(self, draw: random.Random) -> Example:
-        """Returns one example."""
-        pair, stretches = draw.choice(self._places)
-        source, target = pair.source, pair.targets[0]
-        for stretch in reversed(stretches):  # from the right, so that places stay what they are
-            inside = self._language.inside(source[stretch.source], draw)
-            source = _replaced(source, stretch.source, stretch.length, inside)
-            target = _replaced(target, stretch.target, stretch.length, inside)
-        return replace(pair, source=source, targets=(target,), text="", line=0)
-
-
-def _replaced(symbols: Symbols, start: int, length: int, inside: Symbols) -> Symbols:
-    return symbols[: start + 1] + inside + symbols[start + length - 1 :]
+    paths = aligner.align(table, numbered)
+    return [
+        (pair, _common(path, *side)) for pair, path, side in zip(pairs, paths, sides, strict=True)
+    ]
 
 
 def _common(path: aligner.Path, source: Symbols, target: Symbols) -> list[Stretch]:
@@ -125,7 +103,8 @@ def _common(path: aligner.Path, source: Symbols, target: Symbols) -> list[Stretc
 class _Language:
     """How stems of some language look: the lengths of their insides, and which symbol follows."""
 
-    def __init__(self, stems: Sequence[Symbols]) -> None:
+    def __init__(self, stems: Sequence[Symbols], draw: random.Random) -> None:
+        self.draw = draw
         self._lengths = [len(stem) - 2 for stem in stems]
         self._symbols = [symbol for stem in stems for symbol in stem]
         self._after: defaultdict[str, list[str]] = defaultdict(list)
@@ -133,12 +112,12 @@ class _Language:
             for before, symbol in pairwise(stem):
                 self._after[before].append(symbol)
 
-    def inside(self, before: str, draw: random.Random) -> Symbols:
+    def inside(self, before: str) -> Symbols:
         """Draws the inside of a stem after its first symbol."""
         symbols: list[str] = []
-        for _ in range(draw.choice(self._lengths)):
+        for _ in range(self.draw.choice(self._lengths)):
             followers = self._after.get(before)
-            known = followers and draw.random() >= UNIGRAMS
-            before = draw.choice(followers if known and followers else self._symbols)
+            known = followers and self.draw.random() >= UNIGRAMS
+            before = self.draw.choice(followers if known and followers else self._symbols)
             symbols.append(before)
         return tuple(symbols)

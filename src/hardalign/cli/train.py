@@ -115,9 +115,8 @@ def train(
             words are few. (default: 0.2 for small, 0.4 for large)
         average: Keep the mean of the weights over about the last thousand steps, which is good
             after fewer epochs than those of the last step, which the paper keeps.
-        invent: Learn from so many invented examples too, where there are less than some
-            thousand: with tags, real affixes around random stems; without, the beginning of one
-            word with the ending of another.
+        invent: Learn from so many invented examples too: real affixes around random stems, for
+            inflection from less than some thousand examples.
         device: What to train on.
         devices: How many of them.
         precision: Of the arithmetic.

@@ -93,8 +93,8 @@ def train(
             the size: 0.2 for ``"small"``, 0.4 for ``"large"``.
         average: Keep the mean of the weights over about the last thousand steps, which is good
             after fewer epochs than those of the last step; the paper does not.
-        invent: Learn from so many invented examples too: with tags, real affixes around random
-            stems; without, the beginning of one word with the ending of another.
+        invent: Learn from so many invented examples too, for inflection: real affixes around stems
+            that are random.
         copying: Whether a source position may also emit its own symbol, where the target side has
             it; see ``hardalign.options``. None leaves it to the size, if that is one of your own.
         tags: ``"inside"`` the word, before its letters, where attention sees them; or ``"beside"``
@@ -190,18 +190,21 @@ def train(
         train_again(task, reporter)
     else:
         train_folder(task, reporter)
-    if epochs and (advice := _advice(pairs, members, invent)):
+    if epochs and (advice := _advice(description, pairs)):
         reporter.note(advice)
     return load(out)
 
 
-def _advice(pairs: int, members: int, invent: int) -> str:
+def _advice(description: Description, pairs: int) -> str:
     """Returns what is worth trying with so few pairs; empty if all of it is done already."""
     advice = []
-    if members == 1:
+    if description.members == 1:
         advice.append("an ensemble (members 5) is right more often")
-    if not invent:
-        advice.append("invented examples (invent 1500) show what is known in new surroundings")
+    if description.vocabulary.source.tags:
+        if not description.training.invent:
+            advice.append("invented examples (invent 1500) teach how tags change a word")
+    elif description.model.dropout < 0.4:
+        advice.append("more dropout (0.4) keeps a model from learning words by heart")
     if pairs >= FEW_PAIRS or not advice:
         return ""
     return f"there are only {pairs} training pairs: {', and '.join(advice)}"
