@@ -38,8 +38,10 @@ class Case:
         return emission_log_prob(self.output(*self.layer), self.cells, self.target, tolerance)
 
     def plain(self) -> Tensor:
+        """By the version to read first, in double precision: 1 − g loses digits that log g has."""
         cells = (self.cells.word, self.cells.step, self.cells.position)
-        return naive.emission(self.output(*self.layer))[(*cells, self.target)]
+        layer = [tensor.double() for tensor in self.layer]
+        return naive.emission(self.output(*layer))[(*cells, self.target)].to(self.layer[0].dtype)
 
     def gradients(self, output: Tensor, outer: Tensor) -> list[Tensor]:
         return list(torch.autograd.grad(output, self.layer, outer))

@@ -59,6 +59,6 @@ def serve(
     loaded = load_models((model, *others))
     lexicons = load_lexicons(lexicon, loaded)
     listening = listen(host, port)
+    server = make_server(create_app(loaded, limits, host, lexicons), limits.seconds)
     note(f"serving {', '.join(loaded)} at {address_of(listening)} (Ctrl-C ends it)")
-    app = create_app(loaded, limits, host, lexicons)
-    run(make_server(app, limits.seconds), listening)
+    run(server, listening)
