@@ -38,6 +38,8 @@ called ``hard-feed-reinforce``.
 """
 CONFIG, VOCABULARY, WEIGHTS = "config.json", "vocabulary.json", "weights.safetensors"
 METRICS, CHECKPOINT = "metrics.jsonl", "checkpoint.safetensors"
+MEMBER = "member-{}"
+"""The folder of an ensemble's member, by its number."""
 CHECKSUMS = "sha256"
 """The key of config.json under which checksums are; whoever edits the folder may remove it."""
 MOST_MEMBERS = 1000
@@ -159,7 +161,7 @@ def read_description(folder: Path) -> Description:
 
 def member_folders(folder: Path, members: int) -> list[Path]:
     """Returns the folders of an ensemble's members."""
-    return [folder / f"member-{number}" for number in range(members)]
+    return [folder / MEMBER.format(number) for number in range(members)]
 
 
 def load_members(folder: Path) -> tuple[list[tuple[Tensors, Description]], Description]:

@@ -14,6 +14,7 @@ from hardalign.files import FRAGMENT
 from hardalign.folder import (
     CHECKPOINT,
     CONFIG,
+    MEMBER,
     VOCABULARY,
     WEIGHTS,
     Description,
@@ -113,6 +114,18 @@ def test_replacing_a_model_leaves_other_files(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").touch()
     claim_folder(tmp_path, with_threads(2), overwrite=True)
     assert {path.name for path in tmp_path.iterdir()} == {CONFIG, VOCABULARY, "mine.txt"}
+
+
+def test_replacing_an_ensemble_leaves_none_of_its_members(tmp_path: Path) -> None:
+    for number in range(2):
+        member = tmp_path / MEMBER.format(number)
+        claim_folder(member, with_threads(1))
+        (member / WEIGHTS).touch()
+    (tmp_path / MEMBER.format(1) / "notes.txt").write_text("mine")
+    claim_folder(tmp_path, with_threads(1), overwrite=True)
+    assert not (tmp_path / MEMBER.format(0)).exists()
+    kept = [path.name for path in (tmp_path / MEMBER.format(1)).iterdir()]
+    assert kept == ["notes.txt"]
 
 
 def test_folders_that_cannot_be_had(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from hardalign.files import explained, make_folder, read_bytes, remove_fragments
 from hardalign.folder import (
     CHECKPOINT,
     CONFIG,
+    MEMBER,
     METRICS,
     VOCABULARY,
     WEIGHTS,
@@ -60,8 +62,7 @@ def claim_folder(
         if taken and resume:
             threads = _check_same_run(folder, description, taken, note)
         elif taken and overwrite:
-            for name in FILES:
-                (folder / name).unlink(missing_ok=True)
+            _remove_model(folder)
         elif taken:
             raise not_empty(folder)
     training = replace(description.training, threads=threads or default_threads())
@@ -71,6 +72,17 @@ def claim_folder(
         if not path.exists() or read_bytes(path, 1 << 24) != content:
             write_bytes(path, content)
     return description
+
+
+def _remove_model(folder: Path) -> None:
+    """Removes a model and the members that it may have; what is not ours stays."""
+    for member in folder.glob(MEMBER.format("*")):
+        for name in (*FILES, HOLDER, LOCK):
+            (member / name).unlink(missing_ok=True)
+        with suppress(OSError):  # somebody keeps something there
+            member.rmdir()
+    for name in FILES:
+        (folder / name).unlink(missing_ok=True)
 
 
 def not_empty(folder: Path) -> HardalignError:
