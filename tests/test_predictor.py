@@ -332,7 +332,11 @@ def test_particles_are_of_one_model_as_it_learned(name: str, value: float) -> No
 def test_memory_is_not_given_back_at_every_step() -> None:
     program = """
 import resource
+import sys
 import hardalign
+from hardalign import predictor
+if sys.argv[1:]:
+    predictor._keep_freed_memory = lambda: None
 g2p = hardalign.load("en-g2p")
 ends = ("ster", "ness", "ward", "ing", "le", "ton")
 words = [a + b + c for a in "abcdefghijklmnopqrst" for b in ("ai", "oun", "ri", "u") for c in ends]
@@ -341,5 +345,8 @@ before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 g2p(words)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 """
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
-    assert int(run.stdout) < 500
+    kept, given_back = (
+        int(subprocess.check_output([sys.executable, "-c", program, *options]))
+        for options in ([], ["give back"])
+    )
+    assert 3 * kept < given_back  # the system may take pages away of its own, but not so many
