@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +21,14 @@ def test_measured_epochs_are_multiplied(tmp_path: Path) -> None:
     seconds = seconds_left([DONE, longer], tmp_path)
     assert seconds[DONE] == pytest.approx(2 * 6.25)  # two are left to do
     assert seconds[longer] == pytest.approx(5 * 6.25)
+
+
+@pytest.mark.parametrize("more", [{"members": 2}, {"refit": True}])
+def test_several_trainings_take_several_times(more: dict[str, Any], tmp_path: Path) -> None:
+    done = Run("toy:copy", "hard", overrides={"epochs": 4, **more})
+    prepare(tmp_path, done)
+    write_epochs(tmp_path / done.name, [-1.0, -0.5], speed=200.0)
+    assert seconds_left([done], tmp_path)[done] == pytest.approx(6 * 6.25)
 
 
 @pytest.mark.parametrize(

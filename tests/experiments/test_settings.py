@@ -49,6 +49,10 @@ def test_whole_numbers_are_numbers() -> None:
         (Run("cmudict", "hard", overrides={"epochs": -1}), "epochs"),
         (Run("cmudict", "hard", overrides={"tags": "outside"}), "tags must be inside or beside"),
         (Run("cmudict", "soft", overrides={"copying": True}), "soft cannot copy"),
+        (Run("cmudict", "hard", overrides={"members": 0}), "members must be from 1"),
+        (Run("cmudict", "hard", overrides={"members": 10**6}), "members must be from 1"),
+        (Run("cmudict", "hard", overrides={"members": 2, "refit": True}), "not refitted"),
+        (Run("cmudict", "hard", overrides={"normalization": "NFX"}), "'NFX' is none of NFC"),
         (Run("mine", "hard", overrides={"words": 9}, files=FILES), "words: goes with corpora"),
     ],
 )

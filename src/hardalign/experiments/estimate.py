@@ -25,7 +25,7 @@ def seconds_left(runs: Iterable[Run], folder: Path) -> dict[Run, float | None]:
         measured[_kind(read_run(path.parent))] += [row["seconds"] for row in epochs]
 
     def estimate(run: Run) -> float | None:
-        epochs = settings_of(run).training.epochs - len(epochs_of(folder / run.name))
+        epochs = settings_of(run).most_epochs - len(epochs_of(folder / run.name))
         seconds = measured[_kind(run)]
         return max(0, epochs) * median(seconds) if seconds else None
 

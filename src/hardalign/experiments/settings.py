@@ -7,7 +7,9 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from hardalign.config import CLIPS, ModelConfig, TrainingConfig, find_size
+from hardalign.data.text import NORMALIZATIONS
 from hardalign.errors import HardalignError
+from hardalign.folder import MOST_MEMBERS
 from hardalign.options import check_options
 from hardalign.runs import Run
 from hardalign.systems import find_system
@@ -26,7 +28,11 @@ OVERRIDES = _MODEL | _TRAINING | _CORPUS | _ROAD
 
 @dataclass(frozen=True)
 class Settings:
-    """Says how a run is trained and on how much."""
+    """Says how a run is trained and on how much.
+
+    Raises:
+        HardalignError: If there cannot be so many members, or no such normal form.
+    """
 
     model: ModelConfig
     training: TrainingConfig
@@ -35,6 +41,20 @@ class Settings:
     normalization: str = "NFC"
     members: int = 1
     refit: bool = False
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.members <= MOST_MEMBERS:
+            raise HardalignError(f"members must be from 1 to {MOST_MEMBERS}, not {self.members}")
+        if self.refit and self.members > 1:
+            raise HardalignError("members of an ensemble are not refitted; leave out one of them")
+        if self.normalization not in NORMALIZATIONS:
+            known = ", ".join(NORMALIZATIONS)
+            raise HardalignError(f"normalization: {self.normalization!r} is none of {known}")
+
+    @property
+    def most_epochs(self) -> int:
+        """How many epochs there are at most, those of all members or of both trainings."""
+        return self.training.epochs * self.members * (2 if self.refit else 1)
 
     @property
     def options(self) -> dict[str, Any]:
