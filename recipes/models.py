@@ -27,10 +27,11 @@ from hardalign.data.formats import FORMATS, Format
 from hardalign.data.reading import read_examples
 from hardalign.data.split import split_file
 from hardalign.decoding import Search
-from hardalign.files import make_folder, sha256, write_bytes, write_json
+from hardalign.files import make_folder, sha256, write_bytes
 from hardalign.folder import METRICS, WEIGHTS, read_description, write_description
 from hardalign.metrics import calibration_error, evaluate
 from hardalign.prediction import Prediction
+from hardalign.records import write_json
 from hardalign.tensors import read_tensors, write_tensors
 from sources import Row, english_forms, ipa_dict
 

@@ -14,12 +14,11 @@ from pytest import MonkeyPatch as Monkey  # noqa: PT013
 from hardalign.errors import HardalignError
 from hardalign.files import (
     make_folder,
-    read_json,
     remove_fragments,
     whole_file,
     write_bytes,
-    write_json,
 )
+from hardalign.records import read_json, write_json
 
 
 def test_nothing_appears_before_the_end(tmp_path: Path) -> None:
@@ -214,21 +213,6 @@ def test_where_there_are_no_locks(tmp_path: Path, monkeypatch: Monkey) -> None:
     monkeypatch.setattr("hardalign.files.fcntl", None)
     write_bytes(tmp_path / "file", b"newer")
     assert [(p.name, p.read_bytes()) for p in tmp_path.iterdir()] == [("file", b"newer")]
-
-
-def test_json_round_trip_keeps_every_script(tmp_path: Path) -> None:
-    value = {"नमस्ते": ["한글", "e\u0301", None, 1.5, "no\udcffUTF-8"]}
-    write_json(tmp_path / "a.json", value)
-    assert read_json(tmp_path / "a.json") == value
-
-
-def test_json_errors_name_the_file(tmp_path: Path) -> None:
-    path = tmp_path / "a.json"
-    with pytest.raises(HardalignError, match=r"a\.json: no such file"):
-        read_json(path)
-    path.write_bytes(b'{"a": ')
-    with pytest.raises(HardalignError, match=r"a\.json: cannot be read as JSON"):
-        read_json(path)
 
 
 def test_unwritable_folder(tmp_path: Path) -> None:

@@ -19,7 +19,6 @@ from conftest import TINY
 from hardalign.config import ModelConfig, TrainingConfig
 from hardalign.data.formats import FORMATS
 from hardalign.errors import HardalignError
-from hardalign.files import JSON_DEPTH
 from hardalign.folder import (
     CONFIG,
     VOCABULARY,
@@ -30,6 +29,7 @@ from hardalign.folder import (
     write_description,
 )
 from hardalign.origin import CorpusOrigin, FileOrigin, Origin
+from hardalign.records import JSON_DEPTH
 from hardalign.shapes import TRAINING_ONLY
 from hardalign.systems import SYSTEMS
 from hardalign.tensors import read_tensors, write_tensors
@@ -180,17 +180,17 @@ for _ in range(JSON_DEPTH + 1):
         ({"format_version": 99}, "format version 99"),
         ({"format_version": [1]}, "format version"),
         ({"model": {"system": "hard", "sparkle": 1}}, "sparkle"),
-        ({"model": None}, "missing"),
+        ({"model": None}, "ModelConfig must have system"),
         ({"model": DEEP}, "nested too deeply"),
-        ({"model": {"system": 1}}, "system must be a name"),
+        ({"model": {"system": 1}}, "strange system: 1 is not of type str"),
         ({"model": {"system": "harder"}}, "harder"),
-        ({"model": {"encoder": "200"}}, "encoder must be from 1"),
+        ({"model": {"encoder": "200"}}, "strange encoder"),
         ({"model": {"encoder": 9000}}, "weights do not fit"),
         ({"model": {"encoder": 10**30}}, "encoder must be from 1"),
         ({"model": {"decoder_layers": 0}}, "decoder layers must be"),
         ({"model": {"system": "monotonic", "decoder_layers": 0}}, "decoder layers must be"),
-        ({"model": {"dropout": float("nan")}}, "dropout must be"),
-        ({"training": {"seed": None}}, "seed must be"),
+        ({"model": {"dropout": float("nan")}}, "strange dropout"),
+        ({"training": {"seed": None}}, "strange seed"),
         ({"training": {"seed": 2**64}}, "seed must be"),
         ({"format": {}}, "format"),
         ({"data": {"corpus": "toy:copy"}}, "origin of the data"),

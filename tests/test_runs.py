@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from experiments.conftest import result_of, tiny_run, write_epochs
 from hardalign.bundled import MODEL, RUN, model_folder
 from hardalign.errors import HardalignError
-from hardalign.files import write_json
 from hardalign.folder import METRICS
+from hardalign.records import write_json
 from hardalign.runs import (
     FAILURE,
     RESULT,
@@ -133,7 +133,7 @@ def test_damaged_files(content: str, name: str, tmp_path: Path) -> None:
     with pytest.raises(HardalignError, match=name):
         (read_results if name == RESULT else read_failures)(tmp_path)
     (folder / RUN).write_text("{}")
-    with pytest.raises(HardalignError, match=r"run\.json: does not hold corpus, system"):
+    with pytest.raises(HardalignError, match=r"run\.json: it has no corpus; .*remove the file"):
         read_run(folder)
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from hardalign.errors import HardalignError
+from hardalign.records import build_record
 
 WIDEST, DEEPEST = 100_000, 100
 """The largest widths and numbers of layers: far beyond use, but small enough to reckon with."""
@@ -29,12 +30,7 @@ class _Settings:
         Raises:
             HardalignError: If a setting is unknown or out of range, or there are none at all.
         """
-        known = {field.name for field in fields(cls)}  # type: ignore[arg-type]
-        if not isinstance(values, dict):
-            raise HardalignError(f"settings of {cls.__name__} are missing; found {values!r:.100}")
-        if unknown := sorted(set(values) - known):
-            raise HardalignError(f"unknown settings of {cls.__name__}: {', '.join(unknown):.100}")
-        return cls(**values)
+        return build_record(cls, values, f"the settings of {cls.__name__}")
 
     def _check_whole(self, name: str, least: int, most: int) -> None:
         """Refuse what is not a whole number from ``least`` to ``most``; True is none."""

@@ -1,18 +1,16 @@
-"""Files written whole or not at all, and JSON that says where it is damaged."""
+"""Files written whole or not at all."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
 import hashlib
-import json
-import math
 import os
 import secrets
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from hardalign.errors import HardalignError
 
@@ -23,10 +21,6 @@ except ImportError:  # Windows, which lets nobody remove a file that is open
 
 FRAGMENT = ".part"
 """Ends the names of files that are still being written; a killed process leaves such a file."""
-JSON_LIMIT = 1 << 26
-"""Bytes of the largest JSON file that is read."""
-JSON_DEPTH = 50
-"""How deep lists and objects may be nested in it."""
 
 
 @contextlib.contextmanager
@@ -130,26 +124,6 @@ def write_bytes(path: Path, content: bytes) -> None:
         file.write(content)
 
 
-def write_json(path: Path, value: Any) -> None:
-    """Write a value as readable JSON, whole or not at all."""
-    write_bytes(path, json_bytes(value))
-
-
-def json_bytes(value: Any) -> bytes:
-    """Returns a value as readable JSON; file names that are not UTF-8 survive in it."""
-    text = json.dumps(value, ensure_ascii=False, indent=2) + "\n"
-    return text.encode(errors="surrogatepass")
-
-
-def read_json(path: Path) -> Any:
-    """Read JSON.
-
-    Raises:
-        HardalignError: If the file is missing, is not JSON, or is larger than ``JSON_LIMIT``.
-    """
-    return parse_json(read_bytes(path, JSON_LIMIT), path)
-
-
 def read_bytes(path: Path, limit: int) -> bytes:
     """Read a whole file.
 
@@ -174,36 +148,6 @@ def check_regular(path: Path) -> None:
     """
     if path.exists() and not path.is_file():
         raise HardalignError(f"{path}: is not a regular file")
-
-
-def parse_json(content: str | bytes, path: Path) -> Any:
-    """Returns the value of JSON that was read from ``path``, or says that it has none."""
-    try:
-        value = json.loads(content)
-        if not _is_deep(value, JSON_DEPTH):
-            return value
-    except ValueError as error:
-        raise HardalignError(f"{path}: cannot be read as JSON: {error}") from error
-    except RecursionError:
-        pass
-    raise HardalignError(f"{path}: cannot be read as JSON: it is nested too deeply")
-
-
-def is_of_type(value: object, annotation: str) -> bool:
-    """Tells whether a value from JSON is of the type that a field of a record is annotated with."""
-    if annotation.endswith(" | None"):
-        return value is None or is_of_type(value, annotation.removesuffix(" | None"))
-    if annotation == "Any":
-        return True
-    if annotation == "float":
-        return type(value) in (int, float) and abs(value) < math.inf  # type: ignore[arg-type]
-    if annotation.startswith("list["):
-        part = annotation.removeprefix("list[").removesuffix("]")
-        return isinstance(value, list) and all(is_of_type(one, part) for one in value)
-    if annotation.startswith("dict["):
-        part = annotation.removeprefix("dict[str, ").removesuffix("]")
-        return isinstance(value, dict) and all(is_of_type(one, part) for one in value.values())
-    return type(value).__name__ == annotation
 
 
 def make_folder(path: Path) -> None:
@@ -245,14 +189,6 @@ def explained(path: Path, action: str) -> Iterator[None]:
 def sha256(content: bytes) -> str:
     """Checksum in hexadecimal."""
     return hashlib.sha256(content).hexdigest()
-
-
-def _is_deep(value: Any, levels: int) -> bool:
-    """Whether there are lists or objects below so many levels of them."""
-    children = value.values() if isinstance(value, dict) else value
-    if not isinstance(value, (dict, list)):
-        return False
-    return levels == 0 or any(_is_deep(child, levels - 1) for child in children)
 
 
 _BINARY: int = getattr(os, "O_BINARY", 0)  # Windows would otherwise change line ends

@@ -24,8 +24,9 @@ from hardalign.config import ModelConfig, TrainingConfig
 from hardalign.data.formats import Format
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.errors import HardalignError
-from hardalign.files import explained, json_bytes, parse_json, read_bytes, sha256, write_bytes
+from hardalign.files import explained, read_bytes, sha256, write_bytes
 from hardalign.origin import Origin
+from hardalign.records import json_bytes, parse_json
 from hardalign.shapes import TRAINING_ONLY, parameter_shapes
 from hardalign.tensors import Tensors, read_tensors
 from hardalign.version import __version__

@@ -19,7 +19,8 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from hardalign.errors import HardalignError
-from hardalign.files import explained, make_folder, write_json
+from hardalign.files import explained, make_folder
+from hardalign.records import write_json
 
 LOCK, HOLDER = ".lock", ".holder"
 _GRACE = 0.5

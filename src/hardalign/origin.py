@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
 from hardalign.errors import HardalignError
-from hardalign.files import is_of_type
+from hardalign.records import build_record
 
 Record = TypeVar("Record", "CorpusOrigin", "FileOrigin")
 
@@ -70,11 +70,4 @@ class Origin:
 
 
 def _record(kind: type[Record], values: object) -> Record:
-    types = {field.name: str(field.type) for field in fields(kind)}
-    known = types.keys()
-    if not isinstance(values, dict) or not known - _LATER <= values.keys() <= known:
-        raise HardalignError(f"the origin of the data needs {', '.join(types)}: {values!r:.100}")
-    for name in values:
-        if not is_of_type(values[name], types[name]):
-            raise HardalignError(f"the origin of the data has a strange {name}")
-    return kind(**values)
+    return build_record(kind, values, "the origin of the data", optional=_LATER)

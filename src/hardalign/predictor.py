@@ -4,70 +4,42 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
-from functools import partial
-from itertools import repeat
 from pathlib import Path
-from typing import Any, overload
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hardalign.alignment import Alignment
 from hardalign.bundled import model_folder
-from hardalign.data.encoding import Encoded, encode_pair, encode_source
+from hardalign.data.encoding import encode_pair
 from hardalign.data.example import Example
-from hardalign.data.vocabulary import UNKNOWN, UnknownSymbols
-from hardalign.decoding import (
-    Aligned,
-    Answer,
-    Search,
-    align,
-    answer,
-    estimate,
-    sample_alignments,
-    symbol_scores,
-)
+from hardalign.data.vocabulary import UnknownSymbols
+from hardalign.decoding import Search, sample_alignments
 from hardalign.errors import HardalignError
-from hardalign.folder import Description, load_members
-from hardalign.prediction import NOTHING, Prediction
-from hardalign.runtime import Runtime, build_members
+from hardalign.folder import load_members
+from hardalign.prediction import Prediction
+from hardalign.runtime import build_members
 from hardalign.shapes import ALIGNER_TABLE
-from hardalign.systems import SCORES, System, find_system
+from hardalign.streams import StreamPredictor
 
 FREED = (1 << 25) - (1 << 16)
 """Bytes; from 32 MB on the C library takes no notice."""
-Work = Callable[[Iterator[Encoded]], Iterator[list[Answer]]]
-"""From source words to the strings that a search finds for each."""
 
 
 class UnknownSymbolsWarning(UserWarning):
     """A source has symbols that the model has never seen, and reads as unknown."""
 
 
-class Predictor:
+class Predictor(StreamPredictor):
     """A model with its vocabulary and format, as ``load`` gives it.
 
     >>> g2p = hardalign.load("en-g2p")
     >>> g2p("action").text
     'AE1 K SH AH0 N'
     """
-
-    def __init__(
-        self, runtime: Runtime[Any, Any], description: Description, parameters: int = 0
-    ) -> None:
-        self._runtime = runtime
-        self.description = description
-        """The model's settings, format, vocabulary and data."""
-        self.parameters = parameters
-        """How many numbers the model has learned."""
-
-    @property
-    def system(self) -> System:
-        """The row of the model's system: what its scores and its alignments are."""
-        return find_system(self.description.model.system)
 
     @overload
     def __call__(  # type: ignore[overload-overlap]
@@ -115,125 +87,9 @@ class Predictor:
         search = Search(samples=samples, seed=seed)
         return next(self.answers([self.example(source)], search))
 
-    def answers(
-        self,
-        examples: Iterable[Example],
-        search: Search,
-        *,
-        unknown: UnknownSymbols | None = None,
-        alignments: bool = False,
-        exact: bool = True,
-        threads: int = 1,
-    ) -> Iterator[list[Prediction]]:
-        """Answers a stream of any length in constant memory, in its own order.
-
-        Args:
-            examples: What to predict; one without source symbols gets one empty prediction.
-            search: What to look for.
-            unknown: Counts the symbols that the model has never seen.
-            alignments: Align each prediction with its source.
-            exact: Make every ``log_prob`` exact; else a search may leave out what hardly counts.
-            threads: How many batches of words to work on at a time.
-
-        Yields:
-            For each example its strings: best first, or samples in the order drawn.
-
-        Raises:
-            HardalignError: If probability mass is asked for and the model's scores are not exact.
-        """
-        if search.mass is not None and self.system.score != "exact":
-            raise HardalignError(
-                f"no probability mass can be covered: the scores of {self.description.model.system}"
-                f" are not exact probabilities ({SCORES[self.system.score]})"
-            )
-        work = partial(
-            answer,
-            self._runtime,
-            search=search,
-            exact=exact,
-            alignments=alignments,
-            threads=threads,
-        )
-        return self._answers(examples, unknown, work)
-
-    def _answers(
-        self, examples: Iterable[Example], unknown: UnknownSymbols | None, work: Work
-    ) -> Iterator[list[Prediction]]:
-        waiting: deque[tuple[int, Example]] = deque()  # read, with the blank lines before each
-        blank = 0
-
-        def sources() -> Iterator[Encoded]:
-            nonlocal blank
-            for example in examples:
-                if not example.source:
-                    blank += 1
-                    continue
-                waiting.append((blank, example))
-                blank = 0
-                if unknown is not None:
-                    unknown.note(example)
-                yield encode_source(example, self.description.vocabulary)
-
-        for own in work(sources()):
-            blank_before, example = waiting.popleft()
-            yield from repeat([NOTHING], blank_before)
-            yield [self._prediction(example, one) for one in own]
-        yield from repeat([NOTHING], blank)
-
-    def score(self, pairs: Iterable[Example], *, threads: int = 1) -> Iterator[list[float]]:
-        """Scores a stream of pairs in constant memory, in its own order.
-
-        Args:
-            pairs: Examples of one target each, as ``training_pairs`` makes them.
-            threads: How many batches of pairs to work on at a time.
-
-        Yields:
-            log p(y_i | y_<i, x) of each target symbol and the end, whose sum is log p(y | x). From
-            a symbol on that the model has never seen, −inf.
-        """
-        return symbol_scores(self._runtime, self._encoded(pairs), threads)
-
     def log_prob(self, source: str, target: str) -> float:
         """Returns log p(target | source), natural logarithm; −inf if it cannot be spelled."""
         return math.fsum(next(self.score([self._pair(source, target)])))
-
-    def estimate(
-        self, pairs: Iterable[Example], particles: int, *, seed: int = 0
-    ) -> Iterator[float]:
-        """Estimates log p(y | x) of pairs where it cannot be computed: by particles.
-
-        The mean weight of the particles is an unbiased estimate of p(y | x), so that its logarithm
-        is a little too low on average, and less so with more of them.
-
-        Args:
-            pairs: Examples of one target each, as ``training_pairs`` makes them.
-            particles: How many to follow for each pair.
-            seed: A pair at the same place gets the same estimate again.
-
-        Yields:
-            A natural logarithm for each pair; −inf if its target cannot be spelled.
-
-        Raises:
-            HardalignError: If the model's scores need no estimate, if it is an ensemble, or if it
-                answers at a temperature, which is none of the model's.
-        """
-        if self.system.score != "decoding rule":
-            raise HardalignError(
-                f"{self.description.model.system} needs no particles; only hard-feed and "
-                "hard-feed-reinforce do"
-            )
-        if self.description.members > 1:
-            raise HardalignError(
-                "particles estimate what one model learned: give a member's folder"
-            )
-        if self.description.temperature != 1:
-            raise HardalignError("particles estimate what was learned: load at temperature 1")
-        if particles < 1:
-            raise HardalignError(f"there must be at least 1 particle, not {particles}")
-        return (
-            estimate(self._runtime, pair, particles, (seed, place))
-            for place, pair in enumerate(self._encoded(pairs))
-        )
 
     def align(self, source: str, target: str) -> Alignment:
         """Returns which source symbol each symbol of a given target came from.
@@ -245,34 +101,6 @@ class Predictor:
         (_, alignment) = next(self.align_pairs([pair]))
         assert alignment is not None  # it can be spelled
         return alignment
-
-    def align_pairs(
-        self, pairs: Iterable[Example], *, threads: int = 1
-    ) -> Iterator[tuple[Example, Alignment | None]]:
-        """Aligns a stream of pairs in constant memory, in its own order.
-
-        Args:
-            pairs: Examples of one target each, as ``training_pairs`` makes them.
-            threads: How many batches of pairs to work on at a time.
-
-        Yields:
-            Each pair and its alignment; None where the target has symbols never seen in training.
-        """
-        waiting: deque[tuple[Example, bool]] = deque()
-
-        def spellable() -> Iterator[Encoded]:
-            for pair in pairs:
-                encoded = encode_pair(pair, self.description.vocabulary)
-                waiting.append((pair, UNKNOWN not in encoded.target))
-                if waiting[-1][1]:
-                    yield encoded
-
-        for aligned in align(self._runtime, spellable(), threads):
-            while not waiting[0][1]:
-                yield waiting.popleft()[0], None
-            pair, _ = waiting.popleft()
-            yield pair, self._alignment(pair, aligned)
-        yield from ((pair, None) for pair, _ in waiting)
 
     def sample_alignments(
         self, source: str, target: str, n: int, *, seed: int = 0
@@ -320,32 +148,6 @@ class Predictor:
         unknown.note(pair)
         _warn(unknown, stacklevel=4)
         return pair
-
-    def _encoded(self, pairs: Iterable[Example]) -> Iterator[Encoded]:
-        return (encode_pair(pair, self.description.vocabulary) for pair in pairs)
-
-    def _prediction(self, example: Example, string: Answer) -> Prediction:
-        vocabulary, hypothesis = self.description.vocabulary, string.hypothesis
-        symbols = vocabulary.target.decode(hypothesis.symbols)
-        alignment = None
-        if string.alignment is not None:
-            pair = replace(example, targets=(symbols,))
-            alignment = self._alignment(pair, string.alignment)
-        return Prediction(
-            example.text,
-            self.description.format.join_target(symbols),
-            symbols,
-            hypothesis.log_prob,
-            hypothesis.finished,
-            hypothesis.alpha[:, : len(example.tags) + len(example.source) + 2],
-            alignment,
-            tuple(vocabulary.source.unknown(example.source, example.tags)),
-        )
-
-    def _alignment(self, pair: Example, aligned: Aligned) -> Alignment:
-        strings = pair.source, pair.targets[0], pair.tags
-        kind, system = self.system.alignment, self.description.model.system
-        return Alignment(*strings, aligned.weights, kind, system, aligned.path)
 
 
 def load(model: str | Path, *, temperature: float | None = None) -> Predictor:

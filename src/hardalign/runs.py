@@ -12,23 +12,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import MISSING, asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
 from hardalign.bundled import MODEL, RUN
 from hardalign.errors import HardalignError
-from hardalign.files import (
-    JSON_LIMIT,
-    check_regular,
-    is_of_type,
-    parse_json,
-    read_bytes,
-    read_json,
-    sha256,
-    write_json,
-)
+from hardalign.files import check_regular, read_bytes, sha256
 from hardalign.folder import METRICS
+from hardalign.records import JSON_LIMIT, build_record, parse_json, read_json, write_json
 
 LOG = "log.txt"
 RESULT, FAILURE = "result.json", "failure.json"
@@ -234,18 +226,10 @@ def _run(path: Path, values: Any) -> Run:
 
 
 def _build(path: Path, kind: type[T], values: object) -> T:
-    needed = {f.name for f in fields(kind) if f.default is f.default_factory is MISSING}
-    if not isinstance(values, dict) or not needed <= set(values):
+    try:
+        return build_record(kind, values, "it", extra=True)
+    except HardalignError as error:
         raise HardalignError(
-            f"{path}: does not hold {', '.join(sorted(needed))} and what goes with them; "
-            "another version of hardalign may have written it; remove it to run this again"
-        )
-    # Other versions may have written more than these.
-    known = {f.name: str(f.type) for f in fields(kind)}
-    for name, expected in known.items():
-        if name in values and not is_of_type(values[name], expected):
-            raise HardalignError(
-                f"{path}: {name} should be {expected}, not {values[name]!r:.80}; "
-                "remove the file to run this again"
-            )
-    return kind(**{name: value for name, value in values.items() if name in known})
+            f"{path}: {error}; another version of hardalign may have written it; remove the file "
+            "to run this again"
+        ) from error

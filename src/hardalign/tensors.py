@@ -17,7 +17,8 @@ import safetensors.numpy
 from numpy.typing import NDArray
 
 from hardalign.errors import HardalignError
-from hardalign.files import check_regular, explained, parse_json, write_bytes
+from hardalign.files import check_regular, explained, write_bytes
+from hardalign.records import parse_json
 
 Tensors = dict[str, NDArray[Any]]
 

@@ -15,7 +15,7 @@ from hardalign.bundled import MODEL
 from hardalign.experiments import local
 from hardalign.experiments.engine import prepare
 from hardalign.experiments.plan import load_plan
-from hardalign.files import write_json
+from hardalign.records import write_json
 from hardalign.runs import LOG, RESULT, epochs_of, read_results
 
 HARD = """

@@ -164,5 +164,5 @@ def test_damaged_json(damage):
 
 @pytest.mark.parametrize("content", [None, [], "pairs", {}, {"name": "pairs"}])
 def test_json_of_something_else(content):
-    with pytest.raises(HardalignError, match="exactly the keys name, columns"):
+    with pytest.raises(HardalignError, match=r"the format (must have name, columns|has no)"):
         Format.from_dict(content)

@@ -8,7 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from hardalign.files import explained, read_json
+from hardalign.files import explained
+from hardalign.records import read_json
 
 FIGURES = "figures.json"
 """The file of a bundled model that says what it is for, and how good on words it has never seen."""

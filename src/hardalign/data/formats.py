@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 
 from hardalign.data.example import Example, Symbols
 from hardalign.data.text import (
@@ -16,6 +16,7 @@ from hardalign.data.text import (
     shorten,
 )
 from hardalign.errors import HardalignError
+from hardalign.records import build_record
 
 COLUMNS = ("source", "target", "tags", "-")
 """What a column may hold; ``-`` is a column that is passed over."""
@@ -159,17 +160,7 @@ class Format:
 
         What later versions added may be missing.
         """
-        types = {field.name: str for field in fields(cls)} | {"columns": list, "max_length": int}
-        if isinstance(values, dict):
-            values = {name: getattr(cls, name) for name in _ADDED} | values
-        if not isinstance(values, dict) or values.keys() != types.keys():
-            raise HardalignError(f"the format must have exactly the keys {', '.join(types)}")
-        for name, kind in types.items():
-            if type(values[name]) is not kind:
-                raise HardalignError(f"the format's {name} must be a {kind.__name__}")
-        if not all(isinstance(column, str) for column in values["columns"]):
-            raise HardalignError("the format's columns must be strings")
-        return cls(**{**values, "columns": tuple(values["columns"])})
+        return build_record(cls, values, "the format", optional=_ADDED)
 
     def _cased(self, text: str) -> str:
         return lower(text, self.normalization) if self.source_case == "lower" else text

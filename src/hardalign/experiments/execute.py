@@ -15,9 +15,10 @@ from hardalign.data.reading import read_examples
 from hardalign.decoding import Search
 from hardalign.errors import HardalignError
 from hardalign.experiments.settings import settings_of
-from hardalign.files import sha256, write_json
+from hardalign.files import sha256
 from hardalign.metrics import evaluate, score_item
 from hardalign.predictor import Predictor
+from hardalign.records import write_json
 from hardalign.runs import FAILURE, RESULT, Files, Result, Run, epochs_of, read_result
 from hardalign.training.job import Reporter
 from hardalign.version import __version__

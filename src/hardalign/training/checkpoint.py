@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from torch import optim
 
 from hardalign.errors import HardalignError
-from hardalign.files import is_of_type, write_bytes
+from hardalign.files import write_bytes
 from hardalign.folder import CHECKPOINT, METRICS
 from hardalign.networks.transducer import Transducer
+from hardalign.records import build_record
 from hardalign.tensors import Tensors, read_tensors, write_tensors
 from hardalign.training.averaging import Averaged
 
@@ -96,15 +97,14 @@ def read_checkpoint(folder: Path) -> Checkpoint | None:
     if not path.exists():
         return None
     tensors, notes = read_tensors(path)
-    types = {known.name: str(known.type) for known in fields(Progress)}
     values = {name: value for name, value in notes.items() if value is not None}
-    if not notes.keys() <= types.keys():
+    try:
+        progress = build_record(Progress, values, "it")
+    except HardalignError as error:
+        raise _foreign(path) from error
+    if len(progress.history) != progress.epoch:
         raise _foreign(path)
-    if not all(is_of_type(value, types[name]) for name, value in values.items()):
-        raise _foreign(path)
-    if "learning_rate" not in values or len(values.get("history", [])) != values.get("epoch", 0):
-        raise _foreign(path)
-    return Checkpoint(path, Progress(**values), tensors)
+    return Checkpoint(path, progress, tensors)
 
 
 def save_checkpoint(
