@@ -8,7 +8,7 @@ import numpy as np
 
 from conftest import TINY, random_pairs
 from hardalign import aligner
-from hardalign.actions import aligner_pair
+from hardalign.aligner import aligner_pair
 from hardalign.config import ModelConfig, TrainingConfig
 from hardalign.data.formats import FORMATS
 from hardalign.data.vocabulary import END, RESERVED, Alphabet, Vocabulary

@@ -1,14 +1,15 @@
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from conftest import TINY, random_pairs
-from hardalign.aligner import Path
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import BEGIN, END, RESERVED, UNKNOWN
 from hardalign.networks import actions as module
@@ -115,10 +116,13 @@ def test_pairs_are_aligned_once(monkeypatch: pytest.MonkeyPatch) -> None:
     fresh = copy.deepcopy(oracle)
     fresh.load_state_dict(oracle.state_dict())
     asked = []
-    align = module.aligner.align
-    monkeypatch.setattr(
-        module.aligner, "align", lambda table, new: asked.append(len(new)) or align(table, new)
-    )
+    align = module.align_actions
+
+    def counted(table: NDArray[Any], new: list[Encoded], step: int) -> list[list[int]]:
+        asked.append(len(new))
+        return align(table, new, step)
+
+    monkeypatch.setattr(module, "align_actions", counted)
     first, second = fresh(collate(pairs + pairs)), fresh(collate(pairs))
     known = oracle(collate(pairs))
     distinct = len({(tuple(p.source[1 + p.tags :]), tuple(p.target)) for p in pairs})
@@ -141,15 +145,15 @@ def test_a_thread_that_forgets_does_not_disturb_another(monkeypatch: pytest.Monk
     pairs = random_pairs(20)
     oracle = fitted(pairs)
     expected = oracle(collate(pairs))
-    align = module.aligner.align
+    align = module.align_actions
 
-    def interrupted(table: torch.Tensor, new: list[tuple[list[int], list[int]]]) -> list[Path]:
+    def interrupted(table: NDArray[Any], new: list[Encoded], step: int) -> list[list[int]]:
         """Align after another call, as of another thread, has found the memory full."""
-        monkeypatch.setattr(module.aligner, "align", align)
+        monkeypatch.setattr(module, "align_actions", align)
         monkeypatch.setattr(module, "CACHED_PAIRS", 0)
         oracle(collate(pairs[:3]))
-        return align(table, new)
+        return align(table, new, step)
 
-    monkeypatch.setattr(module.aligner, "align", interrupted)
+    monkeypatch.setattr(module, "align_actions", interrupted)
     assert torch.equal(oracle(collate(pairs)), expected)
     assert module.CACHED_PAIRS == 0

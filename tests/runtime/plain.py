@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 import reference
 from hardalign import aligner
-from hardalign.actions import aligner_pair, oracle_actions
+from hardalign.aligner import aligner_pair, oracle_actions
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import BEGIN, END
 from hardalign.systems import SYSTEMS

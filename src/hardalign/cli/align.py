@@ -76,10 +76,10 @@ def align(
 
 
 def _unsupervised(file: str, files: PairOptions, symbols: bool) -> Iterator[str]:
+    from hardalign.aligner.examples import UnsupervisedAligner
     from hardalign.data.example import training_pairs
     from hardalign.data.formats import FORMATS
     from hardalign.notation import write_pharaoh, write_symbols
-    from hardalign.unsupervised import UnsupervisedAligner
 
     pairs = list(training_pairs(files.read(file, FORMATS["pairs"])))
     note("unsupervised aligner: one path per pair")

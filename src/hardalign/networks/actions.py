@@ -1,4 +1,4 @@
-"""The oracle of a pointer: the actions of pairs' alignments (``hardalign.actions``)."""
+"""The oracle of a pointer: the actions of pairs' alignments (``hardalign.aligner.actions``)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from hardalign import aligner
-from hardalign.actions import align_actions, aligner_pair
+from hardalign.aligner import align_actions, aligner_pair
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import END
 from hardalign.networks.batch import Batch, pad

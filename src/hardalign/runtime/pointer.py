@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hardalign.actions import align_actions
+from hardalign.aligner import align_actions
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import BEGIN, END, PAD
 from hardalign.runtime.encoder import Encoder

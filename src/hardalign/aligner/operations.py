@@ -22,9 +22,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hardalign.editgrid import Batch, Diagonal, Pair, batches, diagonals
-
-__all__ = ["Floats", "Pair", "Path", "align", "fit", "log_likelihood"]
+from hardalign.aligner.grids import Batch, Diagonal, Pair, batches, diagonals
 
 Floats = NDArray[np.float64]
 Path = list[tuple[int | None, int | None]]

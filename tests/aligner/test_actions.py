@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import random_pair
-from hardalign.actions import aligner_pair, oracle_actions
-from hardalign.aligner import Path
+from hardalign.aligner import Path, aligner_pair, oracle_actions
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import BEGIN, END, UNKNOWN
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hardalign import editgrid
+from hardalign.aligner import grids
 from hardalign.aligner import Floats, Pair, Path, align, fit, log_likelihood
 
 S, T = 3, 4  # alphabet sizes of the random tests
@@ -130,8 +130,8 @@ def test_batches_of_any_size_give_the_same(monkeypatch: pytest.MonkeyPatch) -> N
 
     pairs: list[Pair] = [(string(S), string(T)) for _ in range(50)]
     table, whole = fit(pairs, S, T), align(random_table(1), pairs)
-    monkeypatch.setattr(editgrid, "BATCH_CELLS", 150)
-    parts = list(editgrid.batches(pairs, table.shape))
+    monkeypatch.setattr(grids, "BATCH_CELLS", 150)
+    parts = list(grids.batches(pairs, table.shape))
     assert len(parts) > 10
     for batch in parts:
         assert len(batch.operations) == (batch.rows + 1) * (batch.columns + 1)

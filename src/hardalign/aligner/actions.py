@@ -11,18 +11,19 @@ from collections.abc import Sequence
 
 from numpy.typing import ArrayLike
 
-from hardalign import aligner
+from hardalign.aligner.grids import Pair
+from hardalign.aligner.operations import Path, align
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import END
 
 
 def align_actions(table: ArrayLike, pairs: Sequence[Encoded], step: int) -> list[list[int]]:
     """Returns the actions of each pair's best alignment by an aligner's table."""
-    paths = aligner.align(table, [aligner_pair(pair) for pair in pairs])
+    paths = align(table, [aligner_pair(pair) for pair in pairs])
     return [oracle_actions(path, p.target, step) for path, p in zip(paths, pairs, strict=True)]
 
 
-def oracle_actions(path: aligner.Path, target: Sequence[int], step: int) -> list[int]:
+def oracle_actions(path: Path, target: Sequence[int], step: int) -> list[int]:
     """Tells an alignment as actions.
 
     The pointer steps onto each letter in turn. What is aligned to the letter is written there, a
@@ -49,7 +50,7 @@ def oracle_actions(path: aligner.Path, target: Sequence[int], step: int) -> list
     return [*actions, step, END]
 
 
-def aligner_pair(pair: Encoded) -> aligner.Pair:
+def aligner_pair(pair: Encoded) -> Pair:
     """Returns a pair's letters in the aligner's numbers: 0 is unknown, others count from 1."""
     return aligner_ids(pair.source[1 + pair.tags : -1]), aligner_ids(pair.target[:-1])
 
