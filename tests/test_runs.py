@@ -15,8 +15,8 @@ from hardalign.records import write_json
 from hardalign.runs import (
     FAILURE,
     RESULT,
+    DataFiles,
     Failure,
-    Files,
     Run,
     epochs_of,
     read_failures,
@@ -71,16 +71,16 @@ def test_a_folder_belongs_to_one_run(tmp_path: Path) -> None:
         write_run(tmp_path, tiny_run(seed=1))
 
 
-def files_of(folder: Path, content: str = "a\tb\n", format_: str = "pairs") -> Files:
+def files_of(folder: Path, content: str = "a\tb\n", format_: str = "pairs") -> DataFiles:
     folder.mkdir(exist_ok=True)
     paths = [folder / name for name in ("train", "dev", "test")]
     for path in paths:
         path.write_text(content)
-    return Files.of(*paths, format_)
+    return DataFiles.of(*paths, format_)
 
 
 def test_files_are_known_by_their_content(tmp_path: Path) -> None:
-    """Files that moved are the same run; other content or another format is another one."""
+    """DataFiles that moved are the same run; other content or another format is another one."""
     one = Run("mine", "hard", files=files_of(tmp_path / "a"))
     moved = Run("mine", "hard", files=files_of(tmp_path / "b"))
     assert moved == one
@@ -99,11 +99,11 @@ def test_files_are_known_by_their_content(tmp_path: Path) -> None:
     assert files is not None
     assert files.train == str(tmp_path / "b" / "train")
     with pytest.raises(HardalignError, match="none: cannot be read"):
-        Files.of(tmp_path / "none", tmp_path / "none", tmp_path / "none", "pairs")
+        DataFiles.of(tmp_path / "none", tmp_path / "none", tmp_path / "none", "pairs")
     with pytest.raises(HardalignError, match="zero: is not a regular file"):
-        Files.of(*3 * [Path("/dev/zero")], "pairs")
+        DataFiles.of(*3 * [Path("/dev/zero")], "pairs")
     with pytest.raises(HardalignError, match="null"):
-        Files.of(*3 * [Path("a\0b")], "pairs")
+        DataFiles.of(*3 * [Path("a\0b")], "pairs")
 
 
 def test_the_model_of_a_run(tmp_path: Path) -> None:

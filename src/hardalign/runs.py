@@ -28,11 +28,11 @@ RESULT, FAILURE = "result.json", "failure.json"
 _EPOCH = {"dev_log_likelihood", "seconds"}
 """What every row of ``metrics.jsonl`` has, among other figures."""
 
-T = TypeVar("T", "Files", "Run", "Result", "Failure")
+T = TypeVar("T", "DataFiles", "Run", "Result", "Failure")
 
 
 @dataclass(frozen=True)
-class Files:
+class DataFiles:
     """Data of one's own: three files of one format."""
 
     train: str = field(compare=False)
@@ -43,7 +43,7 @@ class Files:
     """Of the contents: a file that moves is the same data, one that changes is not."""
 
     @classmethod
-    def of(cls, train: Path, dev: Path, test: Path, format_: str) -> Files:
+    def of(cls, train: Path, dev: Path, test: Path, format_: str) -> DataFiles:
         """Describes files that are there.
 
         Raises:
@@ -75,7 +75,7 @@ class Run:
     seed: int = 0
     overrides: dict[str, Any] = field(default_factory=dict, hash=False)
     """Settings that are not those of the size, by name; ``settings.py`` says which there are."""
-    files: Files | None = None
+    files: DataFiles | None = None
 
     @property
     def name(self) -> str:
@@ -221,7 +221,7 @@ def _object(path: Path) -> dict[str, Any]:
 
 def _run(path: Path, values: Any) -> Run:
     if isinstance(values, dict) and "files" in values:
-        values = {**values, "files": _build(path, Files, values["files"])}
+        values = {**values, "files": _build(path, DataFiles, values["files"])}
     return _build(path, Run, values)
 
 

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hardalign.aligner import grids
-from hardalign.aligner import Floats, Pair, Path, align, fit, log_likelihood
+from hardalign.aligner import Floats, Pair, Path, align, fit, grids, log_likelihood
 
 S, T = 3, 4  # alphabet sizes of the random tests
 source_strings = st.lists(st.integers(0, S - 1), max_size=4)

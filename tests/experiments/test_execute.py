@@ -19,7 +19,7 @@ from hardalign.runs import (
     FAILURE,
     MODEL,
     RESULT,
-    Files,
+    DataFiles,
     Run,
     read_result,
     write_failure,
@@ -97,7 +97,7 @@ def test_files_of_ones_own(tmp_path: Path) -> None:
         paths.append(tmp_path / f"{name}.tsv")
         paths[-1].write_text("".join(lines), encoding="utf-8")
     overrides = {name: value for name, value in TINY.items() if name != "words"}
-    what = Run("mine", "hard", overrides=overrides, files=Files.of(*paths, "pairs"))
+    what = Run("mine", "hard", overrides=overrides, files=DataFiles.of(*paths, "pairs"))
     result, expected = run(tmp_path / "files", what), run(tmp_path / "corpus", tiny_run())
     assert read_result(tmp_path / "files") == result
     assert result.metrics == expected.metrics
@@ -133,7 +133,7 @@ def test_a_normal_form_for_a_run(tmp_path: Path) -> None:
         path.write_text("가나\tk\n나가\tn\n", encoding="utf-8")
     overrides = {**TINY, "normalization": "NFD"}
     del overrides["words"]
-    what = Run("mine", "hard", overrides=overrides, files=Files.of(*paths, "pairs"))
+    what = Run("mine", "hard", overrides=overrides, files=DataFiles.of(*paths, "pairs"))
     run(tmp_path / "run", what)
     vocabulary = load(tmp_path / "run" / MODEL).description.vocabulary
     assert vocabulary.source.unknown(tuple("\u1100\u1161\u1102")) == []

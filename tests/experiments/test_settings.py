@@ -9,9 +9,9 @@ import pytest
 from hardalign.config import SIZES, TrainingConfig
 from hardalign.errors import HardalignError
 from hardalign.experiments.settings import OVERRIDES, check_overrides, settings_of
-from hardalign.runs import Files, Run
+from hardalign.runs import DataFiles, Run
 
-FILES = Files("train", "dev", "test", "pairs", "abc")
+FILES = DataFiles("train", "dev", "test", "pairs", "abc")
 
 
 def test_sizes_are_those_of_train() -> None:

@@ -20,7 +20,7 @@ from hardalign.experiments.tune import (
     run_trials,
     write_plan,
 )
-from hardalign.runs import Files, Run
+from hardalign.runs import DataFiles, Run
 
 BASE = Run("toy:copy", "soft", "large", 0, {"epochs": 20})
 
@@ -120,7 +120,7 @@ def test_the_best_is_a_plan(tmp_path: Path) -> None:
     write_plan(tmp_path / "best.toml", run, "the best")
     assert load_plan(str(tmp_path / "best.toml")) == [run]
     (tmp_path / "wörds 🗣").write_text("a\tb\n")
-    files = Files.of(*[tmp_path / "wörds 🗣"] * 3, "lexicon")
+    files = DataFiles.of(*[tmp_path / "wörds 🗣"] * 3, "lexicon")
     run = Run("files", "soft", "large", 3, {"epochs": 20}, files)
     write_plan(tmp_path / "best.toml", run, "the best")
     assert load_plan(str(tmp_path / "best.toml")) == [run]

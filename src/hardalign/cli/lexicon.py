@@ -7,7 +7,15 @@ from typing import Annotated
 import tyro
 
 from hardalign.cli.console import lines_to, note, note_score_kind, watched
-from hardalign.cli.options import Count, Files, Model, Number, OutputFile, Share, threads_or_cores
+from hardalign.cli.options import (
+    Count,
+    FileList,
+    Model,
+    Number,
+    OutputFile,
+    Share,
+    threads_or_cores,
+)
 from hardalign.errors import HardalignError
 
 
@@ -16,7 +24,7 @@ def lexicon(
     words: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="WORDS")],
     *,
     style: Annotated[str, tyro.conf.arg(metavar="{mfa,kaldi,cmudict,tsv}")],
-    known: Files = (),
+    known: FileList = (),
     mass: Share = None,
     nbest: Count = None,
     min_prob: Annotated[float, tyro.conf.arg(metavar="P")] = 0.0,

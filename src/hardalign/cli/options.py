@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     Strings = tuple[str, ...]
 else:
     Strings = tuple  # of what, tyro would need typeguard to see
-Files = Annotated[
+FileList = Annotated[
     Strings, tyro.conf.UseAppendAction, tyro.conf.arg(metavar="FILE", help_behavior_hint="")
 ]
 OptionalModel = Annotated[Optional[str], tyro.conf.arg(metavar="MODEL", help_behavior_hint="")]

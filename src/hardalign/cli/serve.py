@@ -7,7 +7,7 @@ from typing import Annotated
 import tyro
 
 from hardalign.cli.console import note
-from hardalign.cli.options import Files
+from hardalign.cli.options import FileList
 from hardalign.errors import HardalignError
 
 
@@ -21,7 +21,7 @@ def serve(
     *,
     host: Annotated[str, tyro.conf.arg(metavar="HOST")] = "127.0.0.1",
     port: Annotated[int, tyro.conf.arg(metavar="N")] = 8000,
-    lexicon: Files = (),
+    lexicon: FileList = (),
 ) -> None:
     """Serve a page where models can be tried and compared, and a JSON API.
 

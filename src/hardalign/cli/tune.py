@@ -12,7 +12,7 @@ from hardalign.cli.console import note
 from hardalign.cli.engines import EngineOptions, watched_runs
 from hardalign.cli.options import CorpusName, Folder, FormatName, Number, OptionalFile, Text
 from hardalign.errors import HardalignError
-from hardalign.systems import SYSTEMS
+from hardalign.systems import DEFAULT_SYSTEM, SYSTEMS
 
 
 def tune(
@@ -23,7 +23,7 @@ def tune(
     test: OptionalFile = None,
     format: FormatName = "pairs",  # noqa: A002 - the name of the flag
     corpus: CorpusName = None,
-    system: Annotated[str, tyro.conf.arg(metavar=f"{{{','.join(SYSTEMS)}}}")] = "soft",
+    system: Annotated[str, tyro.conf.arg(metavar=f"{{{','.join(SYSTEMS)}}}")] = DEFAULT_SYSTEM,
     trials: int = 20,
     method: Literal["halving", "random"] = "halving",
     words: Number = None,
@@ -62,7 +62,7 @@ def tune(
     from hardalign.experiments.plan import check_corpus
     from hardalign.experiments.settings import settings_of
     from hardalign.experiments.tune import draw_trials, ranges_of, run_trials, write_plan
-    from hardalign.runs import Files, Run
+    from hardalign.runs import DataFiles, Run
 
     for name, value in (("trials", trials), ("epochs", epochs)):
         if value < 1:
@@ -75,7 +75,7 @@ def tune(
     elif train is None or dev is None:
         raise HardalignError("give a training file and --dev FILE, or --corpus NAME")
     else:
-        files = Files.of(Path(train), Path(dev), Path(test or dev), format)
+        files = DataFiles.of(Path(train), Path(dev), Path(test or dev), format)
     overrides: dict[str, Any] = {"epochs": epochs} | ({} if words is None else {"words": words})
     base = Run(corpus or "files", system, "large", seed, overrides, files)
     settings_of(base)

@@ -19,7 +19,7 @@ from hardalign.files import sha256
 from hardalign.metrics import evaluate, score_item
 from hardalign.predictor import Predictor
 from hardalign.records import write_json
-from hardalign.runs import FAILURE, RESULT, Files, Result, Run, epochs_of, read_result
+from hardalign.runs import FAILURE, RESULT, DataFiles, Result, Run, epochs_of, read_result
 from hardalign.training.job import Reporter
 from hardalign.version import __version__
 
@@ -70,9 +70,9 @@ def execute(
     return result
 
 
-def _check_unchanged(files: Files) -> None:
+def _check_unchanged(files: DataFiles) -> None:
     """Refuse files whose content is not what the plan was made for."""
-    if Files.of(Path(files.train), Path(files.dev), Path(files.test), files.format) != files:
+    if DataFiles.of(Path(files.train), Path(files.dev), Path(files.test), files.format) != files:
         raise HardalignError(
             f"{files.train}, {files.dev} or {files.test} has changed since the plan was read; "
             "give the same command again"

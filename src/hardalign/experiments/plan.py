@@ -35,7 +35,7 @@ from hardalign.data.formats import FORMATS
 from hardalign.errors import HardalignError, InputError
 from hardalign.experiments.settings import check_overrides, settings_of
 from hardalign.files import check_regular
-from hardalign.runs import Files, Run
+from hardalign.runs import DataFiles, Run
 from hardalign.systems import find_system
 
 _KEYS = {"corpora": str, "systems": str, "sizes": str, "seeds": int}
@@ -106,7 +106,7 @@ def check_corpus(name: str) -> None:
         raise HardalignError(unknown_corpus(name, tuple(CORPORA)))
 
 
-def _data(name: str, table: Any, file: Path) -> Files:
+def _data(name: str, table: Any, file: Path) -> DataFiles:
     """Returns the files that a table ``[data.NAME]`` names, from the plan's folder."""
     where = f"data.{name}"
     if not isinstance(table, dict):
@@ -124,10 +124,10 @@ def _data(name: str, table: Any, file: Path) -> Files:
         )
     with _named(where):
         train, dev, test = (file.parent / table[part] for part in _PARTS)
-        return Files.of(train, dev, test, layout)
+        return DataFiles.of(train, dev, test, layout)
 
 
-def _runs(grid: dict[str, Any], data: dict[str, Files]) -> Iterator[Run]:
+def _runs(grid: dict[str, Any], data: dict[str, DataFiles]) -> Iterator[Run]:
     """Gives every combination of a grid's corpora, systems, sizes and seeds."""
     if unknown := sorted(set(grid) - {*_KEYS, "overrides"}):
         known = ", ".join([*_KEYS, "overrides"])
