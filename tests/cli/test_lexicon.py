@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -51,6 +53,20 @@ def test_known_words_and_the_cache(command: Command, model: Path, tmp_path: Path
     third = command("lexicon", model, "-", *settings, stdin=b"ab\nc\nbca\n")
     assert "1 computed now" in third.err
     assert len(rows(out.read_text())) == 4
+
+
+def test_a_pipe_gets_the_dictionary_and_no_cache(
+    command: Command, model: Path, tmp_path: Path
+) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as reader:
+        text = reader.submit(pipe.read_text)
+        output = ("--style", "cmudict", "--output", pipe)
+        result = command("lexicon", model, "-", *output, stdin=b"ab c")
+        assert result.code == 0, result.err
+        assert [row[0] for row in rows(text.result(10), " ")] == ["ab", "c"]
+    assert {path.name for path in tmp_path.iterdir()} == {"model", "pipe"}
 
 
 @pytest.mark.parametrize("style", ["kaldi", "cmudict"])

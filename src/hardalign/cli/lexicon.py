@@ -74,13 +74,15 @@ def lexicon(
         raise HardalignError(f"no style is called {style!r}; choose one of {', '.join(STYLES)}")
     if not 0 <= min_prob < 1:
         raise HardalignError(f"--min-prob is from 0 to 1, not {min_prob:g}")
+    cache = None
     if output is not None and output.is_dir():
         raise HardalignError(f"{output}: this is a folder; name a file")
+    if output is not None and (output.is_file() or not output.exists()):
+        cache = output.with_name(output.name + CACHE)  # but not beside a pipe or a device
     search = Search(mass=mass, nbest=nbest)
     predictor = load(model)
     with Dictionary(predictor, read_lexicon(known, predictor.description), search) as dictionary:
         dictionary.add_text(read_lines(words))
-        cache = output and output.with_name(output.name + CACHE)
         new = dictionary.open_cache(cache, model_signature(model_folder(model)) if cache else "")
         for _ in watched(dictionary.compute(threads_or_cores(threads)), "words", total=new):
             pass  # it is kept in the cache

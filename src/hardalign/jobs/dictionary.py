@@ -16,18 +16,16 @@ from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import groupby, islice, tee
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from hardalign.data.example import Example, Symbols
+from hardalign.decoding import Search
 from hardalign.errors import HardalignError
 from hardalign.files import sha256
 from hardalign.jobs.known import Lexicon
 from hardalign.jobs.reader import Reader, TextReport, count
+from hardalign.predictor import Predictor
 from hardalign.version import __version__
-
-if TYPE_CHECKING:
-    from hardalign.decoding import Search
-    from hardalign.predictor import Predictor
 
 STYLES = ("mfa", "kaldi", "cmudict", "tsv")
 """The forms of a dictionary: those of the Montreal Forced Aligner, of Kaldi (lexiconp.txt) and of
@@ -46,7 +44,7 @@ class Entry(NamedTuple):
     word: str
     pronunciations: list[tuple[float, str]]
     known: bool
-    """Whether a lexicon gave them; their probability is then 1."""
+    """Whether a lexicon has the word; the probability of each pronunciation is then 1."""
 
 
 class Dictionary:
@@ -71,8 +69,8 @@ class Dictionary:
         self._reader = Reader(predictor.description, lexicon, self.report)
         # An empty name makes a database on disk that nobody sees and that is gone when closed.
         self._database = sqlite3.connect("", isolation_level=None)
-        self._ask = self._database.execute
-        self._ask("CREATE TABLE words (word TEXT PRIMARY KEY, source TEXT) WITHOUT ROWID")
+        self._execute = self._database.execute
+        self._execute("CREATE TABLE words (word TEXT PRIMARY KEY, source TEXT) WITHOUT ROWID")
 
     def __enter__(self) -> Self:
         return self
@@ -94,16 +92,15 @@ class Dictionary:
         rows = ((spell(reading.word), spell(reading.source)) for reading in readings)
         while batch := list(islice(rows, _BATCH)):
             with _explained(None):
-                self._ask("BEGIN")
+                self._execute("BEGIN")
                 self._database.executemany("INSERT OR IGNORE INTO words VALUES (?, ?)", batch)
-                self._ask("COMMIT")
+                self._execute("COMMIT")
         if not len(self):
             raise HardalignError(self.report.refusal())
 
     def __len__(self) -> int:
         """Returns how many words there are."""
-        (count,) = self._ask("SELECT count(*) FROM words").fetchone()
-        return int(count)
+        return self._size("words")
 
     def open_cache(self, cache: Path | None = None, signature: str = "") -> int:
         """Opens the answers of earlier runs, and returns how many words are still to be computed.
@@ -119,52 +116,52 @@ class Dictionary:
         self._cache = cache
         made_by = f"{signature} {self._search!r} {__version__}"
         with _explained(cache):
-            self._ask("ATTACH ? AS cache", ("" if cache is None else str(cache),))
-            self._ask("PRAGMA cache.locking_mode = EXCLUSIVE")
-            self._ask("BEGIN IMMEDIATE")
-            found = self._ask("SELECT name FROM cache.sqlite_master WHERE type = 'table'")
-            tables = {name for (name,) in found}
+            self._execute("ATTACH ? AS cache", ("" if cache is None else str(cache),))
+            self._execute("PRAGMA cache.locking_mode = EXCLUSIVE")
+            self._execute("BEGIN IMMEDIATE")
+            names = self._execute("SELECT name FROM cache.sqlite_master WHERE type = 'table'")
+            tables = {name for (name,) in names}
             if tables - {"made_by", "answers"} or tables == {"answers"}:
                 raise HardalignError(f"{cache}: {_FOREIGN}")
-            self._ask("CREATE TABLE IF NOT EXISTS cache.made_by (signature TEXT)")
-            if self._ask("SELECT signature FROM cache.made_by").fetchall() != [(made_by,)]:
-                self._ask("DROP TABLE IF EXISTS cache.answers")
-                self._ask("DELETE FROM cache.made_by")
-                self._ask("INSERT INTO cache.made_by VALUES (?)", (made_by,))
-            self._ask(
+            self._execute("CREATE TABLE IF NOT EXISTS cache.made_by (signature TEXT)")
+            if self._execute("SELECT signature FROM cache.made_by").fetchall() != [(made_by,)]:
+                self._execute("DROP TABLE IF EXISTS cache.answers")
+                self._execute("DELETE FROM cache.made_by")
+                self._execute("INSERT INTO cache.made_by VALUES (?)", (made_by,))
+            self._execute(
                 "CREATE TABLE IF NOT EXISTS cache.answers (source TEXT, rank INTEGER, "
                 "probability REAL, target TEXT, PRIMARY KEY (source, rank)) WITHOUT ROWID"
             )
-            self._ask("COMMIT")
-            self._ask("CREATE TABLE todo (source TEXT PRIMARY KEY) WITHOUT ROWID")
-            sources = self._ask(
+            self._execute("COMMIT")
+            self._execute("CREATE TABLE todo (source TEXT PRIMARY KEY) WITHOUT ROWID")
+            sources = self._execute(
                 "SELECT source FROM words WHERE source NOT IN (SELECT source FROM cache.answers)"
             )
             new = ((source,) for (source,) in sources if not self._pronunciations(source))
             while batch := list(islice(new, _BATCH)):
                 self._database.executemany("INSERT OR IGNORE INTO todo VALUES (?)", batch)
-            (count,) = self._ask("SELECT count(*) FROM todo").fetchone()
-        return int(count)
+            return self._size("todo")
 
     def compute(self, threads: int = 1) -> Generator[str, None, None]:
         """Asks the model for the words that are still to be computed, and yields each when done."""
         cut = self._layout.source_symbols
-        rows = self._ask("SELECT source FROM todo ORDER BY source")
+        rows = self._execute("SELECT source FROM todo ORDER BY source")
         todo, sources = tee(source for (source,) in rows)
         examples = (Example(cut(source), text=source) for source in todo)
         answers = self._predictor.answers(examples, self._search, exact=True, threads=threads)
         stream = zip(sources, answers, strict=True)
         while batch := list(islice(stream, _BATCH)):
             new = [
-                (source, rank, math.exp(one.log_prob), one.text)
+                (source, rank, math.exp(prediction.log_prob), prediction.text)
                 for source, predictions in batch
+                for rank, prediction in enumerate(predictions)
                 # What was cut off, or says nothing, is no pronunciation.
-                for rank, one in enumerate(p for p in predictions if p.finished and p.symbols)
+                if prediction.finished and prediction.symbols
             ]
             with _explained(self._cache):
-                self._ask("BEGIN")
+                self._execute("BEGIN")
                 self._database.executemany("INSERT INTO cache.answers VALUES (?, ?, ?, ?)", new)
-                self._ask("COMMIT")
+                self._execute("COMMIT")
             yield from (source for source, _ in batch)
 
     def entries(self, min_prob: float = 0.0) -> Iterator[Entry]:
@@ -174,7 +171,7 @@ class Dictionary:
             min_prob: Leaves out what the model finds less probable; the best always stays.
         """
         self.left_out.clear()
-        rows = self._ask(
+        rows = self._execute(
             "SELECT word, words.source, probability, target FROM words "
             "LEFT JOIN cache.answers ON answers.source = words.source ORDER BY word, rank"
         )
@@ -189,6 +186,10 @@ class Dictionary:
                 yield Entry(word, [(best, text), *rest], known=False)
             else:
                 count(self.left_out, word)
+
+    def _size(self, table: str) -> int:
+        (rows,) = self._execute(f"SELECT count(*) FROM {table}").fetchone()
+        return int(rows)
 
     def _pronunciations(self, source: str) -> tuple[Symbols, ...]:
         return self._lexicon.pronunciations(self._layout.source_symbols(source))
