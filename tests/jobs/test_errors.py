@@ -38,12 +38,12 @@ def test_confusions_with_counts_origins_and_words() -> None:
     report = found(ITEMS)
     assert (report.n, report.wrong, report.slips) == (5, 4, 5)
     first, *others = report.confusions
-    assert (str(first), first.count, first.kind) == ("A for AE1", 3, "wrong")
+    assert (str(first.slip), first.count, first.slip.kind) == ("A for AE1", 3, "wrong")
     # The fake aligns the k-th symbol with the k-th letter.
     assert first.letters == {"a": 2, "n": 1}
     assert first.contexts == {"b[a]t": 1, "r[a]t": 1, "g[n]a": 1}
     assert [one.example.text for one in first.words] == ["bat", "rat", "gnat"]
-    assert {str(one): one.count for one in others} == {"G added": 1, "S missing": 1}
+    assert {str(one.slip): one.count for one in others} == {"G added": 1, "S missing": 1}
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_confusions_with_counts_origins_and_words() -> None:
 )
 def test_slips_turn_the_prediction_into_the_reference(predicted: str, expected: str) -> None:
     one = Outcome(item("abc"), tuple(predicted.split()), tuple(expected.split()), 0.5)
-    kinds = [(slip.kind, slip.predicted, slip.expected) for slip in slips(one)]
+    kinds = [(slip.kind, slip.predicted, slip.expected) for slip, _ in slips(one)]
     wrong = sorted(p for kind, p, _ in kinds if kind != "missing")
     right = sorted(e for kind, _, e in kinds if kind != "added")
     kept = sorted(one.predicted)
@@ -70,7 +70,7 @@ def test_slips_turn_the_prediction_into_the_reference(predicted: str, expected: 
 
 def test_the_closest_reference_counts() -> None:
     (wrong,) = found([item("ab", "X Y Z", "A X")]).confusions
-    assert str(wrong) == "B for X"
+    assert str(wrong.slip) == "B for X"
     assert found([item("ab", "X", "A B")]).wrong == 0
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import NamedTuple
 
 from rapidfuzz.distance import Levenshtein
 
@@ -16,12 +16,8 @@ from hardalign.data.example import Example, Symbols, training_pairs
 from hardalign.data.vocabulary import UnknownSymbols
 from hardalign.decoding import Search
 from hardalign.notation import BEGIN, END
+from hardalign.predictor import Predictor
 
-if TYPE_CHECKING:
-    from hardalign.alignment import Alignment
-    from hardalign.predictor import Predictor
-
-SlipKind = Literal["wrong", "missing", "added"]
 LISTED = 20
 """Items in each list of single words."""
 KEPT = 5
@@ -52,37 +48,46 @@ class Outcome(NamedTuple):
         """Returns what the columns stand for."""
         return (BEGIN, *self.example.tags, *self.example.source, END)
 
+    @property
+    def letters(self) -> range:
+        """Returns the columns of source symbols."""
+        return range(1 + len(self.example.tags), len(self.columns) - 1)
+
     def context(self, column: int) -> tuple[str, str]:
         """Returns a column's symbol, and the same between its neighbours: ``o[u]g``."""
-        columns = self.columns
-        symbol = columns[column]
-        first = 1 + len(self.example.tags)
-        if not first <= column < len(columns) - 1:
+        symbol = self.columns[column]
+        if column not in self.letters:
             return symbol, symbol
-        left = columns[column - 1] if column > first else BEGIN
-        return symbol, f"{left}[{symbol}]{columns[column + 1]}"
+        left = self.columns[column - 1] if column > self.letters.start else BEGIN
+        return symbol, f"{left}[{symbol}]{self.columns[column + 1]}"
 
 
 class Slip(NamedTuple):
     """One symbol that is wrong, missing, or added."""
 
-    kind: SlipKind
     predicted: str
-    """Empty if missing."""
+    """Empty if the symbol is missing."""
     expected: str
-    """Empty if added."""
-    column: int | None
-    """Where in the source it comes from: what was expected if there was something, else what was
-    added. None if that is not known."""
+    """Empty if the symbol is added."""
+
+    @property
+    def kind(self) -> str:
+        """Returns "wrong", "missing" or "added"."""
+        if self.predicted and self.expected:
+            return "wrong"
+        return "missing" if self.expected else "added"
+
+    def __str__(self) -> str:
+        if self.kind == "wrong":
+            return f"{self.predicted} for {self.expected}"
+        return f"{self.predicted or self.expected} {self.kind}"
 
 
 @dataclass
 class Confusion:
     """The same slip in several words."""
 
-    kind: SlipKind
-    predicted: str
-    expected: str
+    slip: Slip
     count: int = 0
     letters: Counter[str] = field(default_factory=Counter)
     """The source symbols it came from."""
@@ -92,21 +97,16 @@ class Confusion:
     words: list[Outcome] = field(default_factory=list)
     """The first ones."""
 
-    def see(self, outcome: Outcome, slip: Slip) -> None:
-        """Counts one more."""
+    def add(self, outcome: Outcome, column: int | None) -> None:
+        """Counts the slip once more, in a word whose ``column`` it comes from, if that is known."""
         self.count += 1
-        if slip.column is not None:
-            letter, context = outcome.context(slip.column)
+        if column is not None:
+            letter, context = outcome.context(column)
             self.letters[letter] += 1
             self.contexts[context] += 1
         self.tags.update(outcome.example.tags)
         if len(self.words) < KEPT and (not self.words or self.words[-1] is not outcome):
             self.words.append(outcome)
-
-    def __str__(self) -> str:
-        if self.kind == "wrong":
-            return f"{self.predicted} for {self.expected}"
-        return f"{self.expected} missing" if self.kind == "missing" else f"{self.predicted} added"
 
 
 @dataclass
@@ -129,25 +129,26 @@ class Doubt(NamedTuple):
     log_prob: float
 
 
-@dataclass
+@dataclass(frozen=True)
 class ErrorReport:
     """Everything about the errors of a model on a file."""
 
-    n: int = 0
-    wrong: int = 0
-    slips: int = 0
-    confusions: list[Confusion] = field(default_factory=list)
+    n: int
+    wrong: int
+    slips: int
+    confusions: list[Confusion]
     """Commonest first."""
-    lengths: dict[str, Group] = field(default_factory=dict)
+    lengths: dict[str, Group]
     """By symbols of the source."""
-    confidence: dict[str, Group] = field(default_factory=dict)
+    confidence: dict[str, Group]
     """By the probability of the prediction."""
-    tags: dict[str, Group] = field(default_factory=dict)
-    unsure_right: list[Outcome] = field(default_factory=list)
-    """Least confident first."""
-    sure_wrong: list[Outcome] = field(default_factory=list)
+    tags: dict[str, Group]
+    """Most often wrong first."""
+    sure_wrong: list[Outcome]
     """Most confident first."""
-    doubts: list[Doubt] = field(default_factory=list)
+    unsure_right: list[Outcome]
+    """Least confident first."""
+    doubts: list[Doubt]
     """Least probable first."""
 
 
@@ -159,53 +160,47 @@ def find_errors(
     threads: int = 1,
 ) -> ErrorReport:
     """Predicts items, as ``evaluation_items`` makes them, greedily and looks at what is wrong."""
-    report = ErrorReport()
-    confusions: dict[tuple[SlipKind, str, str], Confusion] = {}
+    confusions: dict[Slip, Confusion] = {}
+    lengths, confidence, tags = (defaultdict[str, Group](Group) for _ in range(3))
     right: list[Outcome] = []
     wrong: list[Outcome] = []
     for outcome in _outcomes(predictor, items, unknown, threads):
         (right if outcome.correct else wrong).append(outcome)
-        for groups, name in (
-            (report.lengths, _length(outcome)),
-            (report.confidence, _confidence(outcome)),
-            *((report.tags, tag) for tag in outcome.example.tags),
-        ):
-            group = groups.setdefault(name, Group())
+        own_groups = [lengths[_length(outcome)], confidence[_confidence(outcome)]]
+        for group in own_groups + [tags[tag] for tag in outcome.example.tags]:
             group.n += 1
             group.wrong += not outcome.correct
-        for slip in slips(outcome):
-            key = slip.kind, slip.predicted, slip.expected
-            confusions.setdefault(key, Confusion(*key)).see(outcome, slip)
-            report.slips += 1
-    report.n, report.wrong = len(items), len(wrong)
-    report.confusions = sorted(confusions.values(), key=lambda one: -one.count)
-    report.lengths = dict(sorted(report.lengths.items()))
-    report.confidence = dict(sorted(report.confidence.items()))
-    report.tags = dict(sorted(report.tags.items(), key=lambda one: -one[1].share))
-    report.unsure_right = heapq.nsmallest(LISTED, right, key=lambda one: one.probability)
-    report.sure_wrong = heapq.nlargest(LISTED, wrong, key=lambda one: one.probability)
+        for slip, column in slips(outcome):
+            confusions.setdefault(slip, Confusion(slip)).add(outcome, column)
     pairs = list(training_pairs(items))
     scores = map(math.fsum, predictor.score(pairs, threads=threads))
     doubts = map(Doubt, pairs, scores)
-    report.doubts = heapq.nsmallest(LISTED, doubts, key=lambda one: one.log_prob)
-    return report
+    return ErrorReport(
+        n=len(items),
+        wrong=len(wrong),
+        slips=sum(confusion.count for confusion in confusions.values()),
+        confusions=sorted(confusions.values(), key=lambda confusion: -confusion.count),
+        lengths=dict(sorted(lengths.items())),
+        confidence=dict(sorted(confidence.items())),
+        tags=dict(sorted(tags.items(), key=lambda item: -item[1].share)),
+        sure_wrong=heapq.nlargest(LISTED, wrong, key=lambda outcome: outcome.probability),
+        unsure_right=heapq.nsmallest(LISTED, right, key=lambda outcome: outcome.probability),
+        doubts=heapq.nsmallest(LISTED, doubts, key=lambda doubt: doubt.log_prob),
+    )
 
 
-def slips(outcome: Outcome) -> Iterator[Slip]:
-    """Yields what must be changed in a prediction to get the reference, with the fewest changes."""
-    predicted, expected = outcome.predicted, outcome.expected
-    for operation in Levenshtein.editops(predicted, expected):
+def slips(outcome: Outcome) -> Iterator[tuple[Slip, int | None]]:
+    """Yields what must be changed in a prediction to get the reference, with the fewest changes.
+
+    With each comes the column that the expected symbol comes from, or where none was expected the
+    added one; None if that is not known.
+    """
+    for operation in Levenshtein.editops(outcome.predicted, outcome.expected):
         i, j = operation.src_pos, operation.dest_pos
-        if operation.tag == "delete":
-            yield Slip("added", predicted[i], "", _at(outcome.predicted_from, i))
-        elif operation.tag == "insert":
-            yield Slip("missing", "", expected[j], _at(outcome.expected_from, j))
-        else:
-            yield Slip("wrong", predicted[i], expected[j], _at(outcome.expected_from, j))
-
-
-def _at(columns: Sequence[int], position: int) -> int | None:
-    return columns[position] if columns else None
+        predicted = "" if operation.tag == "insert" else outcome.predicted[i]
+        expected = "" if operation.tag == "delete" else outcome.expected[j]
+        columns = outcome.expected_from if expected else outcome.predicted_from
+        yield Slip(predicted, expected), (columns[j if expected else i] if columns else None)
 
 
 def _outcomes(
@@ -217,32 +212,29 @@ def _outcomes(
     while window := list(islice(stream, _WINDOW)):
         outcomes = [
             Outcome(item, best.symbols, _closest(best.symbols, item), math.exp(best.log_prob))
-            for item, (best, *_) in window
+            for item, (best,) in window
         ]
         pairs = [
-            replace(one.example, targets=(target,))
-            for one in outcomes
-            if not one.correct
-            for target in (one.predicted, one.expected)
+            replace(outcome.example, targets=(target,))
+            for outcome in outcomes
+            if not outcome.correct
+            for target in (outcome.predicted, outcome.expected)
         ]
-        alignments = (
-            _columns(alignment) for _, alignment in predictor.align_pairs(pairs, threads=threads)
+        columns = (
+            tuple(alignment.best) if alignment else ()
+            for _, alignment in predictor.align_pairs(pairs, threads=threads)
         )
-        for one in outcomes:
-            if one.correct:
-                yield one
+        for outcome in outcomes:
+            if outcome.correct:
+                yield outcome
             else:
-                yield one._replace(predicted_from=next(alignments), expected_from=next(alignments))
-        next(alignments, None)  # ends them and their threads here, where signals are heard
-
-
-def _columns(alignment: Alignment | None) -> tuple[int, ...]:
-    return () if alignment is None else tuple(alignment.best)
+                yield outcome._replace(predicted_from=next(columns), expected_from=next(columns))
+        next(columns, None)  # ends them and their threads here, where signals are heard
 
 
 def _closest(predicted: Symbols, item: Example) -> Symbols:
     """Returns the closest reference, the longest of several, as ``hardalign.metrics`` does."""
-    return min(item.targets, key=lambda one: (Levenshtein.distance(predicted, one), -len(one)))
+    return min(item.targets, key=lambda t: (Levenshtein.distance(predicted, t), -len(t)))
 
 
 def _length(outcome: Outcome) -> str:

@@ -46,7 +46,6 @@ td.n { white-space: nowrap; }
 
 def page(report: ErrorReport, spell: Spell, title: str, signature: str) -> str:
     """Writes a report as a page; ``signature`` says at its foot what it was computed from."""
-    most = max((one.count for one in report.confusions), default=1)
     share = percentage(report.wrong, report.n)
     parts = [
         f"<h1>{escape(title)}</h1>",
@@ -55,7 +54,7 @@ def page(report: ErrorReport, spell: Spell, title: str, signature: str) -> str:
         "<h2>Commonest confusions</h2>",
         '<p class="note">Open one to see words with their alignments: which symbols each letter '
         "became, and which it should have become.</p>",
-        *(_confusion(one, report.slips, most) for one in report.confusions[:SHOWN]),
+        *(_confusion(confusion, report) for confusion in report.confusions[:SHOWN]),
         *(_table(section) for section in sections(report, spell) if section.rows),
         f'<p class="note">{escape(signature)}</p>',
     ]
@@ -68,17 +67,19 @@ def page(report: ErrorReport, spell: Spell, title: str, signature: str) -> str:
     )
 
 
-def _confusion(one: Confusion, slips: int, most: int) -> str:
-    share = percentage(one.count, slips)
-    origins = [f"from {common(one.letters, 5)}"] if one.letters else []
-    origins += [f"in {common(one.contexts, 5)}"] if one.contexts else []
-    origins += [f"with {common(one.tags, 5)}"] if one.tags else []
-    body = "".join(f"<p>{_text(origin)}</p>" for origin in origins)
-    body += "".join(map(_aligned, one.words))
+def _confusion(confusion: Confusion, report: ErrorReport) -> str:
+    count, most = confusion.count, report.confusions[0].count
+    origins = {"from": confusion.letters, "in": confusion.contexts, "with": confusion.tags}
+    body = "".join(
+        f"<p>{_text(f'{word} {common(counts, 5)}')}</p>"
+        for word, counts in origins.items()
+        if counts
+    )
+    body += "".join(map(_aligned, confusion.words))
     return (
-        f'<details><summary><b>{_text(str(one))}</b><span class="count">{one.count} · {share}'
-        f'</span><span class="bar" style="width:{100 * one.count / most:.1f}%"></span></summary>'
-        f"{body}</details>"
+        f'<details><summary><b>{_text(str(confusion.slip))}</b><span class="count">{count} · '
+        f'{percentage(count, report.slips)}</span><span class="bar" '
+        f'style="width:{100 * count / most:.1f}%"></span></summary>{body}</details>'
     )
 
 
@@ -86,7 +87,7 @@ def _aligned(outcome: Outcome) -> str:
     """Draws an error: source symbols, what each became, and what it should have become."""
     columns, predicted, expected = aligned_rows(outcome)
     heads = "".join(f"<td>{_text(label(symbol))}</td>" for symbol in columns)
-    differ = [one != other for one, other in zip(predicted, expected, strict=True)]
+    differ = [left != right for left, right in zip(predicted, expected, strict=True)]
     rows = "".join(
         f"<tr><th>{name}</th>"
         + "".join(
@@ -108,19 +109,9 @@ def aligned_rows(outcome: Outcome) -> tuple[list[str], list[str], list[str]]:
 
     Columns of begin, tags and end are there only if something came from them.
     """
-    predicted, expected = (
-        _by_column(symbols, origins)
-        for symbols, origins in (
-            (outcome.predicted, outcome.predicted_from),
-            (outcome.expected, outcome.expected_from),
-        )
-    )
-    first, last = 1 + len(outcome.example.tags), len(outcome.columns) - 1
-    shown = [
-        column
-        for column in range(len(outcome.columns))
-        if first <= column < last or column in predicted or column in expected
-    ]
+    predicted = _by_column(outcome.predicted, outcome.predicted_from)
+    expected = _by_column(outcome.expected, outcome.expected_from)
+    shown = sorted({*outcome.letters, *predicted, *expected})
     return (
         [outcome.columns[column] for column in shown],
         [predicted.get(column, "") for column in shown],

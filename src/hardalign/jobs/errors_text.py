@@ -42,8 +42,8 @@ def sections(report: ErrorReport, spell: Spell) -> Iterator[Section]:
         ("Least confident right answers", report.unsure_right),
     ):
         rows = [
-            [f"{one.probability:.3f}", one.example.text, spell(one.predicted), spell(one.expected)]
-            for one in outcomes
+            [f"{probability:.3f}", source.text, spell(predicted), spell(expected)]
+            for source, predicted, expected, probability, *_ in outcomes
         ]
         yield Section(title, ["p", "source", "prediction", "reference"], rows, 1)
     rows = [
@@ -58,35 +58,38 @@ def terminal_report(report: ErrorReport, spell: Spell) -> str:
     """Writes a report to be read in a terminal; ``spell`` writes symbols as the model's format."""
     rows = [
         [
-            str(one),
-            str(one.count),
-            percentage(one.count, report.slips),
-            common(one.letters, 3),
-            ", ".join(word.example.text for word in one.words[:3]),
+            str(confusion.slip),
+            str(confusion.count),
+            percentage(confusion.count, report.slips),
+            common(confusion.letters, 3),
+            ", ".join(word.example.text for word in confusion.words[:3]),
         ]
-        for one in report.confusions[:SHOWN]
+        for confusion in report.confusions[:SHOWN]
     ]
+    heads = ["", "count", "share", "from", "words"]
     lines = [
         f"{report.n} items, {report.wrong} wrong ({percentage(report.wrong, report.n)}), "
-        f"{report.slips} symbols wrong, missing or added",
-        *_table("Commonest confusions", ["", "count", "share", "from", "words"], rows),
+        f"{report.slips} symbols wrong, missing or added"
     ]
-    for section in sections(report, spell):
-        lines += _table(section.title, section.heads, section.rows)
+    for section in (Section("Commonest confusions", heads, rows, 0), *sections(report, spell)):
+        if section.rows:
+            cells = [tuple(row) for row in section.rows]
+            table = Table(section.title, tuple(section.heads), cells, texts=len(section.heads))
+            lines += ["", section.title, *(f"  {line}" for line in table.text()[:-1].split("\n"))]
     return "\n".join(lines)
 
 
 def tsv_rows(report: ErrorReport, spell: Spell) -> Iterator[list[str]]:
     """Yields the whole report as rows of a table: section, then what that section has."""
     yield ["section", "name", "count", "of", "share", "from", "context", "tags", "words"]
-    for one in report.confusions:
-        words = ", ".join(word.example.text for word in one.words)
+    for confusion in report.confusions:
+        origins = confusion.letters, confusion.contexts, confusion.tags
         yield [
-            one.kind,
-            str(one),
-            *_counts(one.count, report.slips),
-            *(common(counts, 5) for counts in (one.letters, one.contexts, one.tags)),
-            words,
+            confusion.slip.kind,
+            str(confusion.slip),
+            *_counts(confusion.count, report.slips),
+            *(common(counts, 5) for counts in origins),
+            ", ".join(word.example.text for word in confusion.words),
         ]
     for section, groups in (
         ("length", report.lengths),
@@ -99,12 +102,11 @@ def tsv_rows(report: ErrorReport, spell: Spell) -> Iterator[list[str]]:
         ("confident error", report.sure_wrong),
         ("unsure but right", report.unsure_right),
     ):
-        for item in outcomes:
-            p = f"{item.probability:.6f}"
-            yield [section, item.example.text, spell(item.predicted), spell(item.expected), p]
-    for doubt in report.doubts:
-        target = spell(doubt.example.targets[0])
-        yield ["improbable pair", doubt.example.text, target, "", f"{doubt.log_prob:.6f}"]
+        for source, predicted, expected, probability, *_ in outcomes:
+            strings = source.text, spell(predicted), spell(expected)
+            yield [section, *strings, f"{probability:.6f}"]
+    for pair, log_prob in report.doubts:
+        yield ["improbable pair", pair.text, spell(pair.targets[0]), "", f"{log_prob:.6f}"]
 
 
 def percentage(count: int, total: int) -> str:
@@ -120,10 +122,3 @@ def common(counts: Counter[str], most: int) -> str:
 
 def _counts(count: int, total: int) -> list[str]:
     return [str(count), str(total), f"{count / max(1, total):.6f}"]
-
-
-def _table(title: str, heads: list[str], rows: list[list[str]]) -> list[str]:
-    if not rows:
-        return []
-    table = Table(title, tuple(heads), [tuple(row) for row in rows], texts=len(heads))
-    return ["", title, *(f"  {line}" for line in table.text()[:-1].split("\n"))]
