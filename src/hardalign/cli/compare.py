@@ -91,14 +91,16 @@ def _cut(layout: Format) -> tuple[str, ...]:
 
 
 def _print(result: Contest, words: int) -> None:
-    width = max(len(one.model) for one in result.answers)
-    print(f"{'':<{width}}     ACC     WER     PER     MLD  right alone")
-    for k, one in enumerate(result.answers):
-        m = one.metrics
-        figures = f"{m.acc:7.2f} {m.wer:7.2f} {m.per:7.4f} {m.mld:7.4f}"
-        print(f"{one.model:<{width}} {figures} {len(result.alone(k)):12d}")
+    from hardalign.report.markup import Table
+
+    rows = [
+        (answers.model, f"{m.acc:.2f}", f"{m.wer:.2f}", f"{m.per:.4f}", f"{m.mld:.4f}", str(alone))
+        for k, answers in enumerate(result.answers)
+        for m, alone in [(answers.metrics, len(result.alone(k)))]
+    ]
+    print(Table("", ("", "ACC", "WER", "PER", "MLD", "right alone"), rows).text())
     every, none = result.agreed
-    print(f"\nall right: {every}   none right: {none}   of {len(result.items)}\n")
+    print(f"all right: {every}   none right: {none}   of {len(result.items)}\n")
     for duel in result.duels:
         it = duel.comparison
         verdict = "significant" if duel.significant else "may be chance"
@@ -106,12 +108,11 @@ def _print(result: Contest, words: int) -> None:
             f"{duel.first} − {duel.second}: {it.difference:+.2f} points "
             f"[{it.low:+.2f}, {it.high:+.2f}], p = {duel.p:.4f}, {verdict}"
         )
-    for k, one in enumerate(result.answers):
+    for k, answers in enumerate(result.answers):
         alone = result.alone(k)[:words]
         if alone:
-            print(f"\nOnly {one.model} gets right:")
+            print(f"\nOnly {answers.model} gets right:")
         for index in alone:
-            others = " / ".join(
-                other.predictions[index] for other in result.answers if other is not one
-            )
-            print(f"  {result.items[index].text}\t{one.predictions[index]}\tnot {others}")
+            mine, others = answers.predictions[index], result.answers[:k] + result.answers[k + 1 :]
+            theirs = " / ".join(other.predictions[index] for other in others)
+            print(f"  {result.items[index].text}\t{mine}\tnot {theirs}")

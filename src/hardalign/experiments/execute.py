@@ -16,7 +16,7 @@ from hardalign.decoding import Search
 from hardalign.errors import HardalignError
 from hardalign.experiments.settings import settings_of
 from hardalign.files import sha256
-from hardalign.metrics import evaluate, score_item
+from hardalign.metrics import evaluate
 from hardalign.predictor import Predictor
 from hardalign.records import write_json
 from hardalign.runs import FAILURE, RESULT, DataFiles, Result, Run, epochs_of, read_result
@@ -84,7 +84,6 @@ def _evaluate(run: Run, folder: Path, predictor: Predictor, test: list[Example])
     counted = predictor.description.format.counted
     predictions = [counted(best.symbols) for (best,) in predictor.answers(items, Search())]
     references = [[counted(target) for target in item.targets] for item in items]
-    pairs = zip(predictions, references, strict=True)
     epochs = epochs_of(folder)
     return Result(
         run=run,
@@ -93,7 +92,7 @@ def _evaluate(run: Run, folder: Path, predictor: Predictor, test: list[Example])
         epochs=len(epochs),
         seconds=sum(row["seconds"] for row in epochs),
         sources=len(items),
-        correct=[int(score_item(*pair).correct) for pair in pairs],
+        correct=[int(p in targets) for p, targets in zip(predictions, references, strict=True)],
         sources_sha256=sha256(repr([item.key for item in items]).encode()),
         version=__version__,
     )

@@ -12,7 +12,7 @@ import numpy as np
 from hardalign.data.example import Example, Symbols
 from hardalign.data.formats import Format
 from hardalign.metrics import Metrics, evaluate
-from hardalign.report.significance import LEVEL, Comparison, compare, holm
+from hardalign.report.significance import LEVEL, Comparison, compare_all
 
 
 @dataclass(frozen=True)
@@ -52,25 +52,27 @@ class Contest:
 
     def alone(self, model: int) -> list[int]:
         """Returns the items that this model alone gets right."""
-        return [
-            index
-            for index, right in enumerate(self.answers[model].correct)
-            if right and sum(one.correct[index] for one in self.answers) == 1
-        ]
+        only = tuple(k == model for k in range(len(self.answers)))
+        return [index for index, correct in enumerate(self._correct) if correct == only]
 
     @property
     def agreed(self) -> tuple[int, int]:
         """Returns how many items all models get right, and how many none does."""
-        rows = [sum(rights) for rights in zip(*(one.correct for one in self.answers), strict=True)]
-        return rows.count(len(self.answers)), rows.count(0)
+        counts = [sum(correct) for correct in self._correct]
+        return counts.count(len(self.answers)), counts.count(0)
+
+    @property
+    def _correct(self) -> list[tuple[bool, ...]]:
+        """Returns for each item which models get it right."""
+        return list(zip(*(answers.correct for answers in self.answers), strict=True))
 
     def to_dict(self, spell: Callable[[Symbols], str]) -> dict[str, Any]:
         """Returns everything as JSON can hold it."""
-        both, none = self.agreed
+        every, none = self.agreed
         return {
             "n": len(self.items),
-            "models": [{"model": one.model, **one.metrics.to_dict()} for one in self.answers],
-            "all_right": both,
+            "models": [{"model": model.model, **model.metrics.to_dict()} for model in self.answers],
+            "all_right": every,
             "none_right": none,
             "comparisons": [
                 {
@@ -84,7 +86,7 @@ class Contest:
                 for duel in self.duels
             ],
             "alone": {
-                one.model: [
+                model.model: [
                     {
                         "source": self.items[index].text,
                         "references": [spell(target) for target in self.items[index].targets],
@@ -92,7 +94,7 @@ class Contest:
                     }
                     for index in self.alone(k)
                 ]
-                for k, one in enumerate(self.answers)
+                for k, model in enumerate(self.answers)
             },
         }
 
@@ -113,10 +115,9 @@ def model_answers(
 
 def contest(items: Sequence[Example], answers: Sequence[Answers]) -> Contest:
     """Compares models that answered the same items, each pair of them by a paired test."""
-    tests = {}
-    for first, second in combinations(answers, 2):
-        points = 100 * (np.array(first.correct, float) - np.array(second.correct, float))
-        tests[first.model, second.model] = compare([points])
-    corrected = holm({models: test.p for models, test in tests.items()})
-    duels = [Duel(*models, test, corrected[models]) for models, test in tests.items()]
+    points = {
+        (first.model, second.model): [100 * np.subtract(first.correct, second.correct, dtype=float)]
+        for first, second in combinations(answers, 2)
+    }
+    duels = [Duel(*models, test, p) for models, (test, p) in compare_all(points).items()]
     return Contest(list(items), list(answers), duels)

@@ -1,9 +1,9 @@
-"""A table of texts, written as Markdown or as LaTeX."""
+"""A table of texts, written as Markdown, as LaTeX or for a terminal."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from rich.cells import cell_len
@@ -40,7 +40,7 @@ class Table:
 
     caption: str
     header: tuple[str, ...]
-    rows: list[tuple[str, ...]]
+    rows: Sequence[tuple[str, ...]]
     texts: int = 1
     """How many columns, from the left, hold words; the others hold numbers and go to the right."""
 

@@ -8,7 +8,7 @@ from itertools import combinations
 from hardalign.report.cells import Cell, Cells, Setting, differences
 from hardalign.report.markup import MISSING, Table, number
 from hardalign.report.paper import SIZES, in_order
-from hardalign.report.significance import LEVEL, Comparison, compare, holm
+from hardalign.report.significance import LEVEL, Comparison, compare_all
 
 Square = dict[tuple[str, str], tuple[Comparison, float]]
 """How some pairs of systems compare, and p corrected for all pairs by Holm's method."""
@@ -40,14 +40,13 @@ def overall_tables(cells: Cells) -> Iterator[Table]:
 
 def _square(names: list[str], settings: list[dict[str, Cell]]) -> Square:
     """Compares each pair of systems over the settings in which both have runs."""
-    tests = {}
+    points = {}
     for first, second in combinations(names, 2):
         both = [systems for systems in settings if {first, second} <= systems.keys()]
-        points = (differences(systems[first], systems[second]) for systems in both)
-        if data_sets := [of_items for of_items in points if of_items is not None]:
-            tests[first, second] = compare(data_sets)
-    adjusted = holm({names: test.p for names, test in tests.items()})
-    return {names: (test, adjusted[names]) for names, test in tests.items()}
+        data_sets = [differences(systems[first], systems[second]) for systems in both]
+        if comparable := [of_items for of_items in data_sets if of_items is not None]:
+            points[first, second] = comparable
+    return compare_all(points)
 
 
 def _table(where: str, systems: list[str], square: Square, *, counted: bool = False) -> Table:

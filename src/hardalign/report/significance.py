@@ -58,7 +58,7 @@ class Comparison:
 
 
 def compare(differences: Sequence[Floats]) -> Comparison:
-    """Test differences of paired items.
+    """Tests differences of paired items.
 
     Args:
         differences: For each data set the differences of its items, first system minus second.
@@ -86,6 +86,13 @@ def compare(differences: Sequence[Floats]) -> Comparison:
     )
 
 
+def compare_all(differences: Mapping[K, Sequence[Floats]]) -> dict[K, tuple[Comparison, float]]:
+    """Makes tests that belong together, each by ``compare``, and corrects their p by ``holm``."""
+    tests = {key: compare(data_sets) for key, data_sets in differences.items()}
+    corrected = holm({key: test.p for key, test in tests.items()})
+    return {key: (test, corrected[key]) for key, test in tests.items()}
+
+
 @dataclass(frozen=True)
 class SeedComparison:
     """How much better one system is than another, run for run."""
@@ -97,7 +104,7 @@ class SeedComparison:
 
 
 def compare_seeds(data_sets: Sequence[tuple[Sequence[float], Sequence[float]]]) -> SeedComparison:
-    """Test whether a difference would hold for other seeds.
+    """Tests whether a difference would hold for other seeds.
 
     Args:
         data_sets: For each the accuracies of the runs of the first system, then of the second, at
@@ -120,7 +127,7 @@ def compare_seeds(data_sets: Sequence[tuple[Sequence[float], Sequence[float]]]) 
 
 
 def holm(values: Mapping[K, float]) -> dict[K, float]:
-    """Raise the p of tests that were made together, so that the level holds for all of them.
+    """Raises the p of tests that were made together, so that the level holds for all of them.
 
     Holm's method: the chance that *any* of the differences called significant is none stays below
     the level.
