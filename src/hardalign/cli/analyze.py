@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from json import dumps
 from typing import TYPE_CHECKING
 
-from hardalign.cli.console import cores, note
+from hardalign.cli.console import best_predictions, cores
 from hardalign.cli.options import File, Model, PairOptions
 from hardalign.errors import HardalignError
 from hardalign.version import __version__
@@ -14,7 +14,6 @@ from hardalign.version import __version__
 if TYPE_CHECKING:
     from hardalign.analysis import AnalyzedPrediction
     from hardalign.data.example import Example
-    from hardalign.data.vocabulary import UnknownSymbols
     from hardalign.predictor import Predictor
 
 WEIGHTS = {
@@ -53,7 +52,6 @@ def analyze(
     """
     from hardalign.analysis import Breakdown
     from hardalign.data.example import evaluation_items
-    from hardalign.data.vocabulary import UnknownSymbols
     from hardalign.notation import write_pharaoh
     from hardalign.predictor import load
     from hardalign.systems import find_system
@@ -62,10 +60,8 @@ def analyze(
         raise HardalignError(f"a threshold is from 0 to 1, not {threshold}")
     predictor = load(model)
     system = predictor.description.model.system
-    questions = evaluation_items(files.read(file, predictor.description.format))
-    unknown = UnknownSymbols(predictor.description.vocabulary.source)
-    breakdown = Breakdown.of(_items(predictor, questions, unknown, threshold), threshold)
-    note(unknown.report())
+    items = evaluation_items(files.read(file, predictor.description.format))
+    breakdown = Breakdown.of(_analyzed(predictor, items, threshold), threshold)
     edges = f"edges: {WEIGHTS[find_system(system).alignment]} > {threshold:g}"
     signature = f"{edges} | greedy | model {model} ({system}) | {file} | hardalign {__version__}"
     if json:
@@ -79,23 +75,23 @@ def analyze(
         print(*columns, write_pharaoh(item.edges), sep="\t")
 
 
-def _items(
-    predictor: Predictor, questions: Sequence[Example], unknown: UnknownSymbols, threshold: float
+def _analyzed(
+    predictor: Predictor, items: Sequence[Example], threshold: float
 ) -> Iterator[AnalyzedPrediction]:
     from hardalign.alignment import cross, edges
     from hardalign.analysis import AnalyzedPrediction
     from hardalign.decoding import Search
 
     spell = predictor.description.format.join_target
-    answers = predictor.answers(questions, Search(), unknown=unknown, exact=False, threads=cores())
-    for question, (prediction,) in zip(questions, answers, strict=True):
-        letters = slice(1 + len(question.tags), -1)  # begin, tags and end are no places in it
+    predictions = best_predictions(predictor, items, Search(), cores())
+    for item, prediction in zip(items, predictions, strict=True):
+        letters = slice(1 + len(item.tags), -1)  # begin, tags and end are no places in it
         links = edges(prediction.alpha[: len(prediction.symbols), letters], threshold)
         yield AnalyzedPrediction(
-            source=question.text,
+            source=item.text,
             prediction=prediction.text,
-            references=[spell(target) for target in question.targets],
-            correct=prediction.symbols in question.targets,
+            references=[spell(target) for target in item.targets],
+            correct=prediction.symbols in item.targets,
             monotonic=not cross(links),
             edges=links,
         )

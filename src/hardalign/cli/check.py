@@ -7,7 +7,7 @@ from functools import partial
 from json import dumps
 from typing import TYPE_CHECKING
 
-from hardalign.cli.console import note_skipped
+from hardalign.cli.console import note
 from hardalign.cli.options import File, PairOptions, Text
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def check(
     training = None if against is None else read(against)
     report = data_check.check(read(file, skipped=skipped), layout, training)
     print(dumps(report.to_dict(), ensure_ascii=False) if json else _text(report))
-    note_skipped(file, skipped, "passed over")
+    note(skipped.report(file, "passed over"))
 
 
 def _text(report: Report) -> str:
@@ -62,11 +62,9 @@ def _text(report: Report) -> str:
         f"{report.source_symbols} source symbols, {report.target_symbols} target symbols, "
         f"{report.tags} tags",
     ]
-    for side, (least, middle, most) in (
-        ("source", report.source_length),
-        ("target", report.target_length),
-    ):
-        lines.append(f"{side}s have {least} to {most} symbols, half of them up to {middle:g}")
+    lengths = {"sources": report.source_length, "targets": report.target_length}
+    for side, (least, middle, most) in lengths.items():
+        lines.append(f"{side} have {least} to {most} symbols, half of them up to {middle:g}")
     for finding in report.findings:
         lines += ["", f"{finding.kind}: {finding.count:,} ({finding.message})"]
         lines += [f"  {sample}" for sample in finding.samples]

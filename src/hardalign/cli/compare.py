@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from hardalign.cli.console import note, watched
+from hardalign.cli.console import best_predictions
 from hardalign.cli.options import Number, PairOptions, threads_or_cores
 from hardalign.errors import HardalignError
 from hardalign.version import __version__
@@ -47,7 +47,6 @@ def compare(
         files: How the file is read, if not as the first model was trained.
     """
     from hardalign.data.example import evaluation_items
-    from hardalign.data.vocabulary import UnknownSymbols
     from hardalign.decoding import Search
     from hardalign.jobs.compare import contest, model_answers
     from hardalign.predictor import load
@@ -69,12 +68,9 @@ def compare(
     items = evaluation_items(files.read(file, layout))
     answers = []
     for model, predictor in zip(models, predictors, strict=True):
-        unknown = UnknownSymbols(predictor.description.vocabulary.source)
-        lists = predictor.answers(items, search, unknown=unknown, exact=False, threads=threads)
-        best = [predictions[0].symbols for predictions in watched(lists, f"words of {model}")]
-        answers.append(model_answers(model, items, best, layout))
-        if report := unknown.report():
-            note(f"{model}: {report}")
+        predictions = best_predictions(predictor, items, search, threads, model)
+        symbols = [prediction.symbols for prediction in predictions]
+        answers.append(model_answers(model, items, symbols, layout))
     result = contest(items, answers)
     if json:
         print(dumps(result.to_dict(layout.join_target), ensure_ascii=False))

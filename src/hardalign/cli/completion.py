@@ -8,10 +8,12 @@ from typing import Annotated, Literal
 
 import tyro
 
-Shell = Annotated[Literal["bash", "zsh", "fish"], tyro.conf.Positional]
 
-
-def completion(shell: Annotated[Shell, tyro.conf.arg(metavar="SHELL")]) -> None:
+def completion(
+    shell: Annotated[
+        Literal["bash", "zsh", "fish"], tyro.conf.Positional, tyro.conf.arg(metavar="SHELL")
+    ],
+) -> None:
     """Print a script by which your shell completes commands, flags and values.
 
     $ hardalign completion bash > ~/.local/share/bash-completion/completions/hardalign

@@ -11,12 +11,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
-from hardalign.data.reading import Skipped
 from hardalign.files import whole_file
 from hardalign.systems import SCORES, ScoreKind
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from hardalign.data.example import Example
+    from hardalign.decoding import Search
+    from hardalign.prediction import Prediction
+    from hardalign.predictor import Predictor
 
 T = TypeVar("T")
 
@@ -32,11 +36,6 @@ def note(text: str | None) -> None:
     """Tells the user something that is no error, if there is something to tell."""
     if text:
         print(f"hardalign: {text}", file=sys.stderr)
-
-
-def note_skipped(file: str, skipped: Skipped, what_happened: str) -> None:
-    """Reports blank lines, if there were any."""
-    note(skipped.report(file, what_happened))
 
 
 def note_score_kind(kind: ScoreKind) -> None:
@@ -74,6 +73,27 @@ def watched(
             yield item
             speed = count / (time.perf_counter() - start)
             progress.update(task, completed=count, speed=speed)
+
+
+def best_predictions(
+    predictor: Predictor,
+    items: Iterable[Example],
+    search: Search,
+    threads: int,
+    model: str | None = None,
+) -> Iterator[Prediction]:
+    """Predicts items, shows how that goes, and names symbols that the model has never seen.
+
+    Where several models are asked, ``model`` is what messages call this one.
+    """
+    from hardalign.data.vocabulary import UnknownSymbols
+
+    unknown = UnknownSymbols(predictor.description.vocabulary.source)
+    answers = predictor.answers(items, search, unknown=unknown, exact=False, threads=threads)
+    for best, *_ in watched(answers, f"words of {model}" if model else "words"):
+        yield best
+    if report := unknown.report():
+        note(f"{model}: {report}" if model else report)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import Annotated
 import tyro
 
 from hardalign.cli.console import note, watched
-from hardalign.cli.options import OptionalFolder
+from hardalign.cli.options import OptionalFolder, optional
 from hardalign.corpora.fetch import fetch_file, file_url
 from hardalign.corpora.load import CMUDICT_LICENCE, CORPORA, Corpus, load_origin
 from hardalign.corpora.registry import RegisteredCorpus, find_corpora, registry
@@ -23,7 +23,7 @@ def corpora(
     names: Annotated[
         tuple[str, ...],
         tyro.conf.Positional,
-        tyro.conf.arg(metavar="[fetch] [NAME ...]", help_behavior_hint=""),
+        optional("[fetch] [NAME ...]"),
     ] = (),
     *,
     data_dir: OptionalFolder = None,

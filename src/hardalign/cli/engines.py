@@ -12,10 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import tyro
-
 from hardalign.cli.console import cores, note
-from hardalign.cli.options import Number
+from hardalign.cli.options import Number, OptionalFolder, Text, optional
 from hardalign.errors import HardalignError
 
 if TYPE_CHECKING:
@@ -31,13 +29,13 @@ class EngineOptions:
     """Processes of this machine, or of a Ray cluster."""
     workers: Number = None
     """Runs at a time. (default: one per core)"""
-    address: Annotated[str | None, tyro.conf.arg(metavar="A", help_behavior_hint="")] = None
+    address: Annotated[Text, optional("A")] = None
     """Of a Ray cluster, e.g. auto on one of its machines. (default: a new one, of this machine)"""
     cpus_per_run: float = 1
     """What Ray reserves for a run; each uses one thread."""
     gpus_per_run: float = 0
     """What Ray reserves for a run; 0.5 lets two share a GPU."""
-    data_dir: Annotated[Path | None, tyro.conf.arg(metavar="D", help_behavior_hint="")] = None
+    data_dir: Annotated[OptionalFolder, optional("D")] = None
     """Folder with local copies of corpora, on every machine."""
 
     def open(self, folder: Path) -> Engine:

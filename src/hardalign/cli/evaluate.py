@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import tyro
 
-from hardalign.cli.console import note, watched
+from hardalign.cli.console import best_predictions
 from hardalign.cli.corpora import fetch_and_load
 from hardalign.cli.options import (
     Model,
@@ -65,7 +65,6 @@ def evaluate(
         files: How the file is read, if not as the model was trained.
     """
     from hardalign.data.example import evaluation_items
-    from hardalign.data.vocabulary import UnknownSymbols
     from hardalign.decoding import Search
     from hardalign.jobs.compare import model_answers
     from hardalign.metrics import calibration_error
@@ -80,15 +79,12 @@ def evaluate(
         examples = list(files.read(file, predictor.description.format))
         origin = _file_name(file)
     items = evaluation_items(examples)
-    unknown = UnknownSymbols(predictor.description.vocabulary.source)
-    search, threads = Search(beam=beam), threads_or_cores(threads)
-    answers = predictor.answers(items, search, unknown=unknown, exact=False, threads=threads)
-    predictions = [best for best, *_ in watched(answers, "words")]
-    symbols = [best.symbols for best in predictions]
-    judged = model_answers(model, items, symbols, predictor.description.format)
-    metrics = judged.metrics
-    ece = calibration_error([exp(best.log_prob) for best in predictions], judged.correct)
-    note(unknown.report())
+    search = Search(beam=beam)
+    predictions = [*best_predictions(predictor, items, search, threads_or_cores(threads))]
+    symbols = [prediction.symbols for prediction in predictions]
+    answers = model_answers(model, items, symbols, predictor.description.format)
+    metrics = answers.metrics
+    ece = calibration_error([exp(best.log_prob) for best in predictions], answers.correct)
     signature = " | ".join(
         [
             origin,

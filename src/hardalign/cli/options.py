@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
 
 import tyro
 
-from hardalign.cli.console import cores, note_skipped
+from hardalign.cli.console import cores, note
 from hardalign.data.example import Example
 from hardalign.data.formats import FORMATS, Format
 from hardalign.data.reading import Skipped, read_examples
@@ -17,25 +17,32 @@ from hardalign.errors import HardalignError
 
 FormatName = Literal["pairs", "lexicon", "spaced", "sigmorphon", "news"]
 
+
+def optional(metavar: str, **settings: Any) -> Any:
+    """Describes an option that may be left out: its help alone says what happens then."""
+    return tyro.conf.arg(metavar=metavar, help_behavior_hint="", **settings)
+
+
 # Optional[X], not X | None: tyro imports typeguard, a tenth of a second, to look at the latter.
-Text = Annotated[Optional[str], tyro.conf.arg(metavar="TEXT", help_behavior_hint="")]
-Number = Annotated[Optional[int], tyro.conf.arg(metavar="N", help_behavior_hint="")]
-Count = Annotated[Optional[int], tyro.conf.arg(metavar="K", help_behavior_hint="")]
-Share = Annotated[Optional[float], tyro.conf.arg(metavar="P", help_behavior_hint="")]
-Temperature = Annotated[Optional[float], tyro.conf.arg(metavar="T", help_behavior_hint="")]
+Text = Annotated[Optional[str], optional("TEXT")]
+Number = Annotated[Optional[int], optional("N")]
+Count = Annotated[Optional[int], optional("K")]
+Share = Annotated[Optional[float], optional("P")]
+Temperature = Annotated[Optional[float], optional("T")]
+Norm = Annotated[Optional[float], optional("NORM")]
 Folder = Annotated[Path, tyro.conf.arg(metavar="DIR")]
-OptionalFolder = Annotated[Optional[Path], tyro.conf.arg(metavar="DIR", help_behavior_hint="")]
-CorpusName = Annotated[Optional[str], tyro.conf.arg(metavar="NAME", help_behavior_hint="")]
-OutputFile = Annotated[Optional[Path], tyro.conf.arg(metavar="FILE", help_behavior_hint="")]
+OptionalFolder = Annotated[Optional[Path], optional("DIR")]
+CorpusName = Annotated[Optional[str], optional("NAME")]
+SizeName = Annotated[Optional[Literal["small", "large"]], optional("{small,large}")]
+TagPlace = Annotated[Optional[Literal["inside", "beside"]], optional("{inside,beside}")]
+OutputFile = Annotated[Optional[Path], optional("FILE")]
 if TYPE_CHECKING:
     Strings = tuple[str, ...]
 else:
     Strings = tuple  # of what, tyro would need typeguard to see
-FileList = Annotated[
-    Strings, tyro.conf.UseAppendAction, tyro.conf.arg(metavar="FILE", help_behavior_hint="")
-]
-OptionalModel = Annotated[Optional[str], tyro.conf.arg(metavar="MODEL", help_behavior_hint="")]
-OptionalFile = Annotated[Optional[str], tyro.conf.arg(metavar="FILE", help_behavior_hint="")]
+FileList = Annotated[Strings, tyro.conf.UseAppendAction, optional("FILE")]
+OptionalModel = Annotated[Optional[str], optional("MODEL")]
+OptionalFile = Annotated[Optional[str], optional("FILE")]
 Model = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="MODEL")]
 File = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")]
 
@@ -53,9 +60,8 @@ class FileOptions:
 
     format: Annotated[
         Optional[FormatName],
-        tyro.conf.arg(
-            metavar=f"{{{','.join(FORMATS)}}}",
-            help_behavior_hint="",
+        optional(
+            f"{{{','.join(FORMATS)}}}",
             help="pairs: source TAB target, each character a symbol; "
             "lexicon: word TAB P H O N E S; spaced: s o u r c e TAB t a r g e t; "
             "sigmorphon: lemma TAB form TAB TAG;TAG; "
@@ -64,9 +70,8 @@ class FileOptions:
     ] = None
     columns: Annotated[
         Optional[str],
-        tyro.conf.arg(
-            metavar="TEXT",
-            help_behavior_hint="",
+        optional(
+            "TEXT",
             help="Names of the TAB-separated columns in order, of source, target, tags and - "
             "(passed over); e.g. target,source or source,target,-",
         ),
@@ -79,13 +84,10 @@ class FileOptions:
     """What separates tags. (default: ;)"""
     normalization: Annotated[
         Optional[Literal["NFC", "NFD", "NFKC", "NFKD", "none"]],
-        tyro.conf.arg(metavar="{NFC,NFD,NFKC,NFKD,none}", help_behavior_hint=""),
+        optional("{NFC,NFD,NFKC,NFKD,none}"),
     ] = None
     """Unicode normal form that text is brought to before it is cut. (default: NFC)"""
-    source_case: Annotated[
-        Optional[Literal["keep", "lower"]],
-        tyro.conf.arg(metavar="{keep,lower}", help_behavior_hint=""),
-    ] = None
+    source_case: Annotated[Optional[Literal["keep", "lower"]], optional("{keep,lower}")] = None
     """lower: capitals of a source are read as small letters. (default: keep)"""
     max_length: Number = None
     """Most symbols a source or target may have; longer ones are an error. (default: 1000)"""
@@ -116,4 +118,4 @@ class PairOptions(FileOptions):
         yield from read_examples(
             file, layout, "evaluation", allow_empty=self.allow_empty, skipped=skipped
         )
-        note_skipped(file, skipped, "passed over")
+        note(skipped.report(file, "passed over"))

@@ -6,15 +6,13 @@ from typing import Annotated
 
 import tyro
 
-from hardalign.cli.options import Model, OptionalModel, OutputFile
+from hardalign.cli.options import Model, OptionalModel, OutputFile, Text, optional
 
 
 def plot(
     model: Model,
     source: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="SOURCE")],
-    target: Annotated[
-        str | None, tyro.conf.Positional, tyro.conf.arg(metavar="TARGET", help_behavior_hint="")
-    ] = None,
+    target: Annotated[Text, tyro.conf.Positional, optional("TARGET")] = None,
     *,
     beside: OptionalModel = None,
     output: OutputFile = None,

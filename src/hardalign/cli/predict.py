@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from hardalign.cli.console import lines_to, note, note_score_kind, note_skipped, watched
+from hardalign.cli.console import lines_to, note, note_score_kind, watched
 from hardalign.cli.options import (
     Count,
     File,
@@ -160,7 +160,7 @@ def predict(
                 lines.write(dumps(_object(answer, mass, ipa), ensure_ascii=False) + "\n")
             else:
                 lines.writelines(_rows(answer.predictions, scores, mass, alignments, ipa))
-    note_skipped(file, skipped, "answered with an empty prediction")
+    note(skipped.report(file, "answered with an empty prediction"))
     note(unknown.report())
     note(folding.remark())
     offer = None if "tags" in layout.columns else folding.offer(unknown.counts)

@@ -11,7 +11,7 @@ import tyro
 
 from hardalign.cli.console import note
 from hardalign.cli.engines import EngineOptions, watched_runs
-from hardalign.cli.options import OptionalFolder
+from hardalign.cli.options import OptionalFolder, Text, optional
 from hardalign.errors import HardalignError
 
 if TYPE_CHECKING:
@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 
 
 def reproduce(
-    plan: Annotated[
-        str | None, tyro.conf.Positional, tyro.conf.arg(metavar="PLAN", help_behavior_hint="")
-    ] = None,
+    plan: Annotated[Text, tyro.conf.Positional, optional("PLAN")] = None,
     *,
     out: OptionalFolder = None,
     report: OptionalFolder = None,

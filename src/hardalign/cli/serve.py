@@ -7,7 +7,7 @@ from typing import Annotated
 import tyro
 
 from hardalign.cli.console import note
-from hardalign.cli.options import FileList
+from hardalign.cli.options import FileList, optional
 from hardalign.errors import HardalignError
 
 
@@ -16,7 +16,7 @@ def serve(
     others: Annotated[
         tuple[str, ...],
         tyro.conf.Positional,
-        tyro.conf.arg(metavar="[[NAME=]MODEL ...]", help_behavior_hint=""),
+        optional("[[NAME=]MODEL ...]"),
     ] = (),
     *,
     host: Annotated[str, tyro.conf.arg(metavar="HOST")] = "127.0.0.1",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hardalign.cli.console import note_skipped
+from hardalign.cli.console import note
 from hardalign.cli.options import File, Folder, PairOptions
 
 
@@ -53,4 +53,4 @@ def split(
     )
     for part in parts:
         print(part.name, part.path, part.examples, part.sources, sep="\t")
-    note_skipped(file, skipped, "left out")
+    note(skipped.report(file, "left out"))

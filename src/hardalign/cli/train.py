@@ -12,12 +12,16 @@ from hardalign.cli.corpora import fetch_and_load
 from hardalign.cli.options import (
     CorpusName,
     Folder,
+    Norm,
     Number,
     OptionalFile,
     OptionalFolder,
     PairOptions,
     Share,
+    SizeName,
+    TagPlace,
     Text,
+    optional,
 )
 from hardalign.corpora.load import Corpus
 from hardalign.data.formats import FORMATS
@@ -39,27 +43,20 @@ def train(
     strip_stress: bool = False,
     files: PairOptions = PairOptions(),  # noqa: B008 - frozen
     system: Annotated[
-        str | None,
-        tyro.conf.arg(
-            metavar=f"{{{','.join(SYSTEMS)}}}",
+        Text,
+        optional(
+            f"{{{','.join(SYSTEMS)}}}",
             help=f"What to train. (default: {DEFAULT_SYSTEM}, or that of --from)\n{_SYSTEMS}\n",
-            help_behavior_hint="",
         ),
     ] = None,
-    size: Annotated[
-        Literal["small", "large"] | None,
-        tyro.conf.arg(metavar="{small,large}", help_behavior_hint=""),
-    ] = None,
+    size: SizeName = None,
     copy: bool = False,
-    tags: Annotated[
-        Literal["inside", "beside"] | None,
-        tyro.conf.arg(metavar="{inside,beside}", help_behavior_hint=""),
-    ] = None,
+    tags: TagPlace = None,
     seed: int = 0,
     epochs: int = 50,
     batch_size: Number = None,
     learning_rate: float = 1e-3,
-    clip: Annotated[float | None, tyro.conf.arg(metavar="NORM", help_behavior_hint="")] = None,
+    clip: Norm = None,
     dropout: Share = None,
     average: bool = False,
     invent: Annotated[int, tyro.conf.arg(metavar="N")] = 0,
@@ -69,9 +66,7 @@ def train(
     threads: Number = None,
     members: Annotated[int, tyro.conf.arg(metavar="N")] = 1,
     processes: Number = None,
-    start: Annotated[
-        str | None, tyro.conf.arg(name="from", metavar="MODEL", help_behavior_hint="")
-    ] = None,
+    start: Annotated[Text, optional("MODEL", name="from")] = None,
     refit: bool = False,
     resume: bool = False,
     overwrite: bool = False,
