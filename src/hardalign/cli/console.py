@@ -29,7 +29,7 @@ def console() -> Console:
     """Returns the console for messages and progress."""
     from rich.console import Console
 
-    return Console(stderr=True, highlight=False)
+    return Console(stderr=True, highlight=False, markup=False)
 
 
 def note(text: str | None) -> None:
@@ -61,13 +61,14 @@ def watched(
     from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
 
     columns: list[ProgressColumn] = [
-        TextColumn("{task.completed} " + (what if total is None else f"of {total} {what}")),
+        TextColumn("{task.completed} {task.description}", markup=False),
         TextColumn("{task.fields[speed]:.0f}/s"),
     ]
     if total is not None:
         columns += [BarColumn(), TimeRemainingColumn(elapsed_when_finished=True)]
     with Progress(*columns, console=console(), transient=True) as progress:
-        task = progress.add_task("", total=total, speed=0.0)
+        description = what if total is None else f"of {total} {what}"
+        task = progress.add_task(description, total=total, speed=0.0)
         start = time.perf_counter()
         for count, item in enumerate(items, start=1):
             yield item

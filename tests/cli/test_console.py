@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.table import Table
+
+from hardalign.cli.console import console, watched
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("total", [None, 3])
+def test_progress_names_things_as_they_are(
+    total: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "200")
+    assert list(watched("abc", "words of {x}[red]", total=total)) == ["a", "b", "c"]
+    assert "words of {x}[red]" in terminal.getvalue()
+
+
+def test_a_name_in_a_table_is_no_markup(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    table = Table("run")
+    table.add_row("mine[red].hard")
+    console().print(table)
+    assert "mine[red].hard" in terminal.getvalue()
