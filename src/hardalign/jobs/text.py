@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from hardalign.data.example import Example, Symbols
 from hardalign.data.formats import Format
@@ -29,9 +28,7 @@ from hardalign.jobs.ipa import check_arpabet, parts_to_ipa
 from hardalign.jobs.known import Answer, Lexicon, answers_with_known, trimmed
 from hardalign.jobs.reader import Piece, Reader, TextReport, count
 from hardalign.prediction import Prediction
-
-if TYPE_CHECKING:
-    from hardalign.predictor import Predictor
+from hardalign.predictor import Predictor
 
 CHUNK = 512
 """Lines read at a time, whose words are pronounced together."""
@@ -112,8 +109,8 @@ def pronounce_text(
     remembered: dict[Symbols, Answer] = {}
     stream, held = iter(lines), list[Line]()
     while chunk := list(islice(stream, CHUNK)):
-        read = [list(reader.pieces(line)) for line in chunk]
-        sources = [reading.source for line in read for piece in line for reading in piece.readings]
+        cut = [list(reader.pieces(line)) for line in chunk]
+        sources = [reading.source for line in cut for piece in line for reading in piece.readings]
         if len(remembered) > REMEMBERED:
             remembered.clear()
         new = [
@@ -122,9 +119,10 @@ def pronounce_text(
             if source not in remembered
         ]
         answers = answers_with_known(predictor, new, search, lexicon, exact=False, threads=threads)
-        remembered |= {one.source: answer for one, answer in zip(new, answers, strict=True)}
-        held += [_line(pieces, remembered, layout, ipa) for pieces in read]
-        words = [word for line in held[-len(read) :] for word in line.words]
+        remembered |= {word.source: answer for word, answer in zip(new, answers, strict=True)}
+        pronounced = [_line(pieces, remembered, layout, ipa) for pieces in cut]
+        held += pronounced
+        words = [word for line in pronounced for word in line.words]
         report.words += len(words)
         report.known += sum(word.known for word in words)
         for word in words:

@@ -35,11 +35,11 @@ class _Order:
     answers: dict[int, WordAnswer] = field(default_factory=dict)
     begun: int = 0
     """How many of its words have gone into batches."""
-    rest: int = field(init=False)
-    """The work of the words that have not."""
 
-    def __post_init__(self) -> None:
-        self.rest = sum(self.question.work)
+    @property
+    def remaining(self) -> list[int]:
+        """The work of each word that has not."""
+        return self.question.work[self.begun :]
 
 
 Batch = list[tuple[_Order, int]]
@@ -63,7 +63,7 @@ class Batcher:
     @property
     def waiting(self) -> int:
         """The work that no batch has taken yet."""
-        return sum(order.rest for order in self._orders)
+        return sum(sum(order.remaining) for order in self._orders)
 
     async def answer(self, question: Question) -> list[WordAnswer]:
         """Returns the answer to each word; who stops waiting for it takes the question back.
@@ -136,15 +136,14 @@ class Batcher:
         batch, work = Batch(), 0
         while mates and work < BATCH_WORK:
             order = mates.popleft()
-            work += order.question.work[order.begun]
-            order.rest -= order.question.work[order.begun]
+            work += order.remaining[0]
             batch.append((order, order.begun))
             order.begun += 1
-            if order.rest:
+            if order.remaining:
                 mates.append(order)
         for order in dict(batch):
             self._orders.remove(order)
-            if order.rest:
+            if order.remaining:
                 self._orders.append(order)
         return batch
 

@@ -67,10 +67,8 @@ def describe_models(
     models: Mapping[str, Predictor], lexicons: Mapping[str, Lexicon]
 ) -> list[ModelAnswer]:
     """Returns what users should know of each model before they ask it."""
-    return [
-        _describe(name, predictor, known=len(lexicons.get(name, ())))
-        for name, predictor in models.items()
-    ]
+    known = {name: len(lexicon) for name, lexicon in lexicons.items()}
+    return [_describe(name, model, known.get(name, 0)) for name, model in models.items()]
 
 
 def _parts(model: str) -> tuple[str, ...]:
