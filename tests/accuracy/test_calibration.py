@@ -1,53 +1,97 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from accuracy.tiny import tiny
-from conftest import random_pair
+from conftest import TINY, random_pair
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import END
-from hardalign.decoding import Search, answer, log_likelihoods
+from hardalign.decoding import Search, answer, log_likelihoods, predictions
 from hardalign.metrics import calibration_error
 from hardalign.runtime.ensemble import Ensemble
 from hardalign.runtime.tempered import Tempered
+from hardalign.training import calibration
 from hardalign.training.calibration import fit_temperature
+from hardalign.training.job import Development
 
 
 def drawn(runtime, words=400):
-    """Pairs whose targets a model has drawn itself."""
+    """A development set whose targets a model has drawn itself."""
     sources = [random_pair(1 + k % 4, 0, seed=k) for k in range(words)]
-    answers = answer(runtime, sources, Search(samples=1))
-    return [
-        Encoded(source.source, source.tags, [*one.hypothesis.symbols, END])
-        for source, (one,) in zip(sources, answers, strict=True)
-        if one.hypothesis.finished
-    ]
+    pairs, references = [], []
+    for source, (one,) in zip(sources, answer(runtime, sources, Search(samples=1)), strict=True):
+        symbols = one.hypothesis.symbols
+        references.append((TINY.target.decode(symbols),))
+        if one.hypothesis.finished:
+            pairs.append(Encoded(source.source, source.tags, [*symbols, END]))
+    return Development(pairs, 0, sources, references)
+
+
+def fit(runtime, development):
+    return fit_temperature(runtime, development, TINY)
+
+
+def judged(runtime, development):
+    """How well the probabilities of the model's answers tell which of them are right."""
+    scores = []
+    for source, references, best in zip(
+        development.sources,
+        development.references,
+        predictions(runtime, development.sources),
+        strict=True,
+    ):
+        p = math.exp(log_likelihoods(runtime, [replace(source, target=[*best.symbols, END])])[0])
+        right = TINY.target.decode(best.symbols) in references
+        scores.append(math.log(p if right else 1 - p))
+    return math.fsum(scores)
 
 
 @pytest.mark.parametrize("system", ["hard", "hard-monotonic", "soft-feed"])
 @pytest.mark.parametrize("temperature", [0.6, 1.0, 2.0])
-def test_the_temperature_of_data_is_found(system, temperature):
+def test_the_temperature_of_data_is_found(system, temperature, monkeypatch):
     runtime = tiny(system, seed=1)
-    pairs = drawn(Tempered(runtime, temperature))
-    assert len(pairs) > 390  # those that the length limit cuts off would bias what is found
-    assert fit_temperature(runtime, pairs) == pytest.approx(temperature, rel=0.15)
+    development = drawn(Tempered(runtime, temperature))
+    assert len(development.pairs) > 390  # what the length limit cuts off would bias what is found
+    assert fit(runtime, development) == pytest.approx(temperature, rel=0.25)  # one bit a word
+    monkeypatch.setattr(calibration, "FEW", 401)  # by likelihood
+    assert fit(runtime, development) == pytest.approx(temperature, rel=0.15)
 
 
 @pytest.mark.parametrize("members", [1, 2])
-def test_no_other_temperature_makes_the_pairs_more_probable(members):
+def test_no_other_temperature_is_better(members, monkeypatch):
     runtime = tiny(seed=1) if members == 1 else Ensemble([tiny("hard", k) for k in (1, 2)])
-    pairs = drawn(Tempered(runtime, 1.6), words=40)
-    fitted = fit_temperature(runtime, pairs)
-    best = sum(log_likelihoods(Tempered(runtime, fitted), pairs))
-    for other in (fitted * 0.98, fitted * 1.02, 1.0, 0.3, 4.0):
-        assert sum(log_likelihoods(Tempered(runtime, other), pairs)) <= best + 1e-6
+    development = drawn(Tempered(runtime, 0.7), words=120)
+    monkeypatch.setattr(calibration, "FEW", 1)
+    by_answers = fit(runtime, development)
+    monkeypatch.setattr(calibration, "FEW", 121)
+    by_likelihood = fit(runtime, development)
+    assert by_answers != by_likelihood
+    for fitted, score in (
+        (by_answers, lambda model: judged(model, development)),
+        (by_likelihood, lambda model: sum(log_likelihoods(model, development.pairs))),
+    ):
+        best = score(Tempered(runtime, fitted))
+        for other in (fitted * 0.98, fitted * 1.02, 1.0, 0.3, 4.0):
+            assert score(Tempered(runtime, other)) <= best + 1e-6
+
+
+def test_where_all_answers_are_right_the_likelihood_decides():
+    runtime = tiny(seed=1)
+    sources = [random_pair(2, 0, seed=k) for k in range(30)]
+    best = predictions(runtime, sources)
+    references = [(TINY.target.decode(one.symbols),) for one in best]
+    development = Development([], 0, sources, references)
+    assert fit(runtime, development) == 1  # there are no pairs
+    pairs = drawn(Tempered(runtime, 2.0)).pairs
+    assert fit(runtime, replace(development, pairs=pairs)) == pytest.approx(2, rel=0.15)
 
 
 def test_without_pairs_the_temperature_is_1():
-    assert fit_temperature(tiny(), []) == 1
+    assert fit(tiny(), Development([], 0, [], [])) == 1
 
 
 def test_the_calibration_error_of_figures_made_by_hand():

@@ -80,8 +80,8 @@ def train(
     Adam; the learning rate is halved after every epoch that does not improve the log-likelihood of
     the development set, and training ends when it falls below 1e-5. The weights kept are those of
     the epoch that predicts most of the development set right. After each epoch all is saved: an
-    interrupted run goes on with --resume. At the end a temperature is found at which the
-    development set is most probable, and kept with the model: its probabilities can be believed.
+    interrupted run goes on with --resume. At the end a temperature is found at which
+    probabilities tell best which answers to the development set are right, and kept with the model.
 
     Args:
         train: File of training pairs; - is standard input; gzip is recognised.

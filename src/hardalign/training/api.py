@@ -69,7 +69,8 @@ def train(
 
     After every epoch all is saved: an interrupted run goes on with ``resume=True``, and ends with
     the very same weights. The folder is locked for as long as training takes. At the end, the
-    temperature is found at which the development set is most probable, and kept with the model.
+    temperature is found at which probabilities tell best which answers to the development set are
+    right, and kept with the model.
 
     Args:
         train: Training data: a file, rows of strings, examples, or a corpus of ``load_corpus``.

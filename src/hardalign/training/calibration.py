@@ -4,50 +4,91 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hardalign.data.encoding import Encoded, batches_by_symbols
+from hardalign.data.vocabulary import END, Vocabulary
+from hardalign.decoding import predictions
 from hardalign.runtime.interface import Runtime
 from hardalign.runtime.numbers import Floats, Ints, logsumexp, unwarned
 from hardalign.runtime.tempered import taken
 from hardalign.runtime.words import Targets, Words
+from hardalign.training.job import Development
 
 RANGE = (0.2, 5.0)
 """The lowest and the highest temperature that may come out."""
 PRECISION = 1e-4
 """Of 1 / T."""
+FEW = 10
+"""With fewer right answers than this, or fewer wrong ones, there is nothing to tell apart."""
+SURE = 1e-12
+"""As near as a log-probability may come to 0, so that a wrong answer's is not hopeless."""
 BATCH_SYMBOLS = 4096
 MOST_NUMBERS = 1 << 26
 """So many log-probabilities are enough to fit one number, and few enough to hold."""
 
 
-def fit_temperature(runtime: Runtime[Any, Any], pairs: Sequence[Encoded]) -> float:
-    """Returns the temperature at which given pairs are most probable; 1 if there are none.
+def fit_temperature(
+    runtime: Runtime[Any, Any], development: Development, vocabulary: Vocabulary
+) -> float:
+    """Returns the temperature at which a model's probabilities are as large as it is right.
 
-    Their log-likelihood is concave in 1 / T, so that golden-section search finds its maximum. The
-    distributions of all steps are computed once.
+    That is where the probabilities of its answers to the development set tell best, by their
+    logarithmic score, which of them are right. If hardly any is right or wrong, it is where the
+    pairs themselves are most probable; 1 if there are none.
+    """
+    answers, right = [], []
+    hypotheses = predictions(runtime, development.sources)
+    items = zip(development.sources, development.references, hypotheses, strict=True)
+    for source, references, best in items:
+        if best.finished:
+            answers.append(replace(source, target=[*best.symbols, END]))
+            right.append(vocabulary.target.decode(best.symbols) in references)
+    if min(right.count(True), right.count(False)) >= FEW:
+        return _fit(runtime, answers, partial(_judged, np.array(right)))
+    return _fit(runtime, development.pairs, np.sum)
+
+
+def _judged(right: NDArray[np.bool_], log_probs: Floats) -> float:
+    """Returns how probable it is that so confident answers are right and wrong as they are."""
+    wrong = np.minimum(log_probs[~right], -SURE)
+    return float(log_probs[right].sum() + np.log(-np.expm1(wrong)).sum())
+
+
+def _fit(
+    runtime: Runtime[Any, Any], pairs: Sequence[Encoded], score: Callable[[Floats], float]
+) -> float:
+    """Returns the temperature at which the log-probabilities of given pairs score highest.
+
+    The distributions of all steps are computed once.
     """
     if not pairs:
         return 1.0
-    log_probs, columns = _steps(runtime, pairs)
+    log_probs, columns, owners = _steps(runtime, pairs)
     chosen = log_probs[np.arange(len(columns)), columns]
     if not np.isfinite(chosen).all():
         return 1.0  # no temperature makes what is impossible any more probable
 
     def loss(inverse: float) -> float:
-        return float((logsumexp(log_probs * inverse) - chosen * inverse).sum(dtype=np.float64))
+        steps = chosen * inverse - logsumexp(log_probs * inverse)
+        # Pairs that were left out have probability 1 at any temperature, and so decide nothing.
+        return -score(np.bincount(owners, steps, len(pairs)))
 
     low, high = RANGE
     return 1 / _lowest(loss, 1 / high, 1 / low)
 
 
 @unwarned
-def _steps(runtime: Runtime[Any, Any], pairs: Sequence[Encoded]) -> tuple[Floats, Ints]:
-    """Returns log-probabilities [steps, V] along the pairs, and what came next [steps]."""
+def _steps(runtime: Runtime[Any, Any], pairs: Sequence[Encoded]) -> tuple[Floats, Ints, Ints]:
+    """Returns log-probabilities [steps, V] along pairs, what came next, and of which pair it is."""
     distributions: list[Floats] = []
     columns: list[Ints] = []
+    owners: list[Ints] = []
     numbers = 0
     lengths = [max(len(pair.source), len(pair.target)) for pair in pairs]
     for places in _spread(list(batches_by_symbols(lengths, BATCH_SYMBOLS))):
@@ -57,10 +98,11 @@ def _steps(runtime: Runtime[Any, Any], pairs: Sequence[Encoded]) -> tuple[Floats
         for step in taken(runtime, memory, targets):
             distributions.append(step.log_probs)
             columns.append(step.column)
+            owners.append(np.array(places)[step.target])
             numbers += step.log_probs.size
         if numbers > MOST_NUMBERS:
             break
-    return np.concatenate(distributions), np.concatenate(columns)
+    return np.concatenate(distributions), np.concatenate(columns), np.concatenate(owners)
 
 
 def _spread(batches: list[list[int]]) -> list[list[int]]:

@@ -47,7 +47,7 @@ def train_members(task: Task, processes: int, reporter: Reporter) -> None:
         else:
             _train_beside(members, processes, reporter)
         if training.epochs:
-            calibrate(claim.folder, Development.of(claim.dev, description.vocabulary).pairs)
+            calibrate(claim.folder, Development.of(claim.dev, description.vocabulary))
 
 
 def _train_beside(tasks: Sequence[Task], processes: int, reporter: Reporter) -> None:

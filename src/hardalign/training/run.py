@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from hardalign.data.encoding import Encoded
 from hardalign.data.example import Example
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.errors import HardalignError
@@ -24,7 +23,7 @@ from hardalign.runtime.build import build_members
 from hardalign.training.calibration import fit_temperature
 from hardalign.training.checkpoint import read_checkpoint
 from hardalign.training.claim import HELD_OUT, claim_folder, not_empty
-from hardalign.training.job import Job, Reporter
+from hardalign.training.job import Development, Job, Reporter
 from hardalign.training.loop import train
 from hardalign.training.machine import Machine
 from hardalign.training.warmstart import Start
@@ -77,7 +76,7 @@ def train_folder(task: Task, reporter: Reporter) -> None:
             )
         progress = train(job, claim.machine, reporter)
         if progress.epoch and claim.description.schedule is None:
-            calibrate(claim.folder, job.development.pairs)
+            calibrate(claim.folder, job.development)
 
 
 def train_again(task: Task, reporter: Reporter) -> None:
@@ -117,11 +116,11 @@ def train_again(task: Task, reporter: Reporter) -> None:
     train_folder(replace(task, description=description, train=examples, resume=resume), reporter)
 
 
-def calibrate(folder: Path, pairs: list[Encoded]) -> None:
-    """Writes into a model's folder the temperature at which it finds pairs most probable."""
+def calibrate(folder: Path, development: Development) -> None:
+    """Writes the temperature into a model's folder that makes its probabilities believable."""
     members, description = load_members(folder)
     runtime = build_members(
         [(member.model, tensors) for tensors, member in members], description.vocabulary
     )
-    temperature = round(fit_temperature(runtime, pairs), 4)
-    write_description(folder, replace(description, temperature=temperature))
+    temperature = fit_temperature(runtime, development, description.vocabulary)
+    write_description(folder, replace(description, temperature=round(temperature, 4)))
