@@ -39,7 +39,7 @@ class EngineOptions:
     """Folder with local copies of corpora, on every machine."""
 
     def open(self, folder: Path) -> Engine:
-        """Start the engine for the runs of a grid's folder."""
+        """Starts the engine for the runs of a grid's folder."""
         from hardalign.experiments.local import Circumstances, Local
 
         if self.workers is not None and self.workers < 1:
@@ -70,7 +70,7 @@ class EngineOptions:
 
 @contextmanager
 def watched_runs(folder: Path) -> Iterator[RunsTable]:
-    """Show on standard error how the runs of a folder go, and end with 130 upon Ctrl-C."""
+    """Shows on standard error how the runs of a folder go, and ends with 130 upon Ctrl-C."""
     from hardalign.cli.runs_table import RunsTable
     from hardalign.files import make_folder
 

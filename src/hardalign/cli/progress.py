@@ -26,11 +26,11 @@ class TrainingProgress(Reporter):
     _task: TaskID
 
     def note(self, text: str) -> None:
-        """Pass on what the user should know."""
+        """Passes on what the user should know."""
         note(text)
 
     def begin(self, progress: Standing, job: Job) -> None:
-        """Show what an interrupted run has done already."""
+        """Shows what an interrupted run has done already."""
         self.progress = progress
         self._console = console()
         self._epochs = job.description.training.epochs
@@ -52,7 +52,7 @@ class TrainingProgress(Reporter):
         self._started = time.perf_counter()
 
     def advance(self, pairs: int, total: int) -> None:
-        """Move the bar."""
+        """Moves the bar."""
         elapsed = time.perf_counter() - self._started
         epoch = self._bar.tasks[0].fields["epoch"]
         left = elapsed / pairs * (total - pairs + total * (self._epochs - epoch))
@@ -65,13 +65,13 @@ class TrainingProgress(Reporter):
         )
 
     def epoch(self, row: dict[str, Any]) -> None:
-        """Print a complete epoch."""
+        """Prints a complete epoch."""
         self._console.print(_line(row), soft_wrap=True)
         self._bar.update(self._task, completed=0, epoch=row["epoch"] + 1)
         self._started = time.perf_counter()
 
     def end(self) -> None:
-        """Take the bar away."""
+        """Takes the bar away."""
         self._bar.stop()
 
 

@@ -70,7 +70,7 @@ def reproduce(
 
 
 def _list(runs: list[Run], out: Path) -> None:
-    """Print each run with the time it still needs, where that was measured."""
+    """Prints each run with the time it still needs, where that was measured."""
     from hardalign.experiments.estimate import seconds_left
     from hardalign.runs import RESULT
 
@@ -88,7 +88,7 @@ def _list(runs: list[Run], out: Path) -> None:
 
 
 def _conclude(states: dict[Run, State], out: Path) -> int:
-    """Print the figures of the runs and say how it went, failures last.
+    """Prints the figures of the runs and says how it went, failures last.
 
     Returns:
         The exit status: 0 if all runs are complete, or else 1.

@@ -47,7 +47,7 @@ class RunsTable:
         self._live.stop()
 
     def update(self, states: dict[Run, State]) -> None:
-        """Show the states, and on a terminal how far each run has come."""
+        """Shows the states, and on a terminal how far each run has come."""
         changed = {run for run, state in states.items() if self._states.get(run) != state}
         first, self._states = not self._states, dict(states)
         if not self._console.is_terminal:

@@ -102,7 +102,7 @@ class Cluster:
         return min(int(has.get(kind, 0) / need) for kind, need in self._need.items() if need)
 
     def start(self, run: Run) -> None:
-        """Submit the task of a run."""
+        """Submits the task of a run."""
         task = self._task.remote(self._circumstances.folder / run.name, self._circumstances)
         self._running[task] = run
 
@@ -124,13 +124,13 @@ class Cluster:
         return run, "failed"
 
     def stop(self, run: Run) -> None:
-        """Cancel the task of a run."""
+        """Cancels the task of a run."""
         task = next(task for task, other in self._running.items() if other == run)
         del self._running[task]
         self._ray.cancel(task, force=True)
 
     def close(self) -> None:
-        """Cancel all tasks and leave the cluster."""
+        """Cancels all tasks and leaves the cluster."""
         for run in list(self._running.values()):
             self.stop(run)
         self._ray.shutdown()
@@ -159,7 +159,7 @@ def _connect(address: str | None) -> Any:
 
 
 def _knock(address: str | None) -> None:
-    """Make sure that somebody listens at HOST:PORT; Ray would try for minutes."""
+    """Makes sure that somebody listens at HOST:PORT; Ray would try for minutes."""
     host, _, port = (address or "").rpartition(":")
     if not port.isdigit():
         return  # such as auto

@@ -27,16 +27,16 @@ class Engine(Protocol):
         """Returns how many more runs can be started now."""
 
     def start(self, run: Run) -> None:
-        """Start a run; it goes on where its folder left off."""
+        """Starts a run; it goes on where its folder left off."""
 
     def ended(self) -> list[tuple[Run, Outcome]]:
         """Returns the runs that have ended since the last call; waits a moment if none has."""
 
     def stop(self, run: Run) -> None:
-        """End a run that was started, before its time."""
+        """Ends a run that was started, before its time."""
 
     def close(self) -> None:
-        """End all runs that were started."""
+        """Ends all runs that were started."""
 
 
 class Watcher(Protocol):
@@ -47,7 +47,7 @@ class Watcher(Protocol):
 
 
 def prepare(folder: Path, run: Run) -> bool:
-    """Make the folder of a run in a grid's folder, and say whether there is anything to do."""
+    """Makes the folder of a run in a grid's folder, and says whether there is anything to do."""
     make_folder(folder / run.name)
     write_run(folder / run.name, run)
     return not (folder / run.name / RESULT).exists()

@@ -71,7 +71,7 @@ def execute(
 
 
 def _check_unchanged(files: DataFiles) -> None:
-    """Refuse files whose content is not what the plan was made for."""
+    """Refuses files whose content is not what the plan was made for."""
     if DataFiles.of(Path(files.train), Path(files.dev), Path(files.test), files.format) != files:
         raise HardalignError(
             f"{files.train}, {files.dev} or {files.test} has changed since the plan was read; "

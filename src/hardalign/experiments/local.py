@@ -49,7 +49,7 @@ class Local:
         return self._workers - len(self._running)
 
     def start(self, run: Run) -> None:
-        """Start the process of a run."""
+        """Starts the process of a run."""
         folder = self._circumstances.folder / run.name
         self._running[run] = start_process(folder, self._circumstances)
 
@@ -68,17 +68,17 @@ class Local:
         return outcomes
 
     def stop(self, run: Run) -> None:
-        """Kill the process of a run."""
+        """Kills the process of a run."""
         stop_process(self._running.pop(run))
 
     def close(self) -> None:
-        """Kill all processes."""
+        """Kills all processes."""
         for run in list(self._running):
             self.stop(run)
 
 
 def start_process(folder: Path, circumstances: Circumstances) -> subprocess.Popen[bytes]:
-    """Start the process of a run whose folder has its ``run.json``.
+    """Starts the process of a run whose folder has its ``run.json``.
 
     It ends with this process, whose end of the pipe to its standard input is closed then.
     """
@@ -97,7 +97,7 @@ def start_process(folder: Path, circumstances: Circumstances) -> subprocess.Pope
 
 
 def stop_process(process: subprocess.Popen[bytes]) -> None:
-    """End a run's process; it goes on from its last epoch when it is started again."""
+    """Ends a run's process; it goes on from its last epoch when it is started again."""
     process.kill()  # every file is written whole or not at all, so there is nothing to tidy up
     process.communicate()
 

@@ -97,7 +97,7 @@ def parse_plan(text: str, file: str) -> list[Run]:
 
 
 def check_corpus(name: str) -> None:
-    """Make sure that there is a corpus of that name, whether or not its files are here.
+    """Makes sure that there is a corpus of that name, whether or not its files are here.
 
     Raises:
         HardalignError: If there is none.

@@ -53,12 +53,12 @@ class Settings:
 
     @property
     def most_epochs(self) -> int:
-        """How many epochs there are at most, those of all members or of both trainings."""
+        """Returns how many epochs there are at most, those of all members or of both trainings."""
         return self.training.epochs * self.members * (2 if self.refit else 1)
 
     @property
     def options(self) -> dict[str, Any]:
-        """The arguments of ``hardalign.train`` that a plan may decide, by name."""
+        """Returns the arguments of ``hardalign.train`` that a plan may decide, by name."""
         recipe = {name: getattr(self.training, name) for name in (*_RECIPE, "seed")}
         chosen = {"system": self.model.system, "size": self.model}
         return {**recipe, **chosen, "members": self.members, "refit": self.refit}

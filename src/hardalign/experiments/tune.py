@@ -48,7 +48,7 @@ class Trials:
 
     @property
     def best(self) -> Run | None:
-        """The best complete trial, if there is one."""
+        """Returns the best complete trial, if there is one."""
         return max(self.values, key=self.values.__getitem__, default=None)
 
 
@@ -111,7 +111,7 @@ class Rungs:
 
 
 def write_plan(path: Path, run: Run, comment: str) -> None:
-    """Write a plan for ``hardalign reproduce`` that has one run."""
+    """Writes a plan for ``hardalign reproduce`` that has one run."""
     axes = {"systems": run.system, "sizes": run.size, "corpora": run.corpus, "seeds": run.seed}
     lines = [f"# {comment}", *_lines({key: [value] for key, value in axes.items()})]
     lines += ["", "[overrides]", *_lines(run.overrides)]

@@ -28,15 +28,15 @@ class Log(Reporter):
     """A ``Reporter`` that prints a line per epoch."""
 
     def note(self, text: str) -> None:
-        """Print what the user should know."""
+        """Prints what the user should know."""
         print(time.strftime("%Y-%m-%d %H:%M:%S"), text, flush=True)
 
     def begin(self, progress: Progress, job: Job) -> None:
-        """Say where training starts."""
+        """Says where training starts."""
         self.note(f"{len(job.train)} training pairs, after epoch {progress.epoch}")
 
     def epoch(self, row: dict[str, Any]) -> None:
-        """Print a complete epoch."""
+        """Prints a complete epoch."""
         self.note(
             f"epoch {row['epoch']}: loss {row['loss']:.4f}, dev log p "
             f"{row['dev_log_likelihood']:.4f}, dev acc {row['dev_acc']:.2f}, "
@@ -44,7 +44,7 @@ class Log(Reporter):
         )
 
     def end(self) -> None:
-        """Say that it is evaluated now."""
+        """Says that training is over."""
         self.note("end of training")
 
 

@@ -30,7 +30,7 @@ COLOURS = "Blues"
 
 
 def save_figure(path: Path, panels: Sequence[Panel]) -> str | None:
-    """Draw heat maps side by side into a file, whole or not at all.
+    """Draws heat maps side by side into a file, whole or not at all.
 
     The same panels give the same bytes, and nothing is left behind in matplotlib's state.
 
@@ -71,7 +71,7 @@ def save_figure(path: Path, panels: Sequence[Panel]) -> str | None:
 
 
 def draw_figure(panels: Sequence[Panel]) -> Figure:
-    """Draw heat maps side by side, with cells of one size and one scale of colours."""
+    """Draws heat maps side by side, with cells of one size and one scale of colours."""
     from matplotlib.figure import Figure
 
     cell = min(CELL, LARGEST / max(size for panel in panels for size in panel.weights.shape))
@@ -95,7 +95,7 @@ def draw_figure(panels: Sequence[Panel]) -> Figure:
 
 
 def _draw(ax: Axes, panel: Panel, cell: float) -> QuadMesh:
-    """Draw one heat map: target symbols from top to bottom, source symbols from left to right."""
+    """Draws a heat map: target symbols from top to bottom, source symbols from left to right."""
     from hardalign.plot.fonts import font_for
 
     many = panel.weights.size > MANY

@@ -76,7 +76,7 @@ def _useful(characters: set[str]) -> Iterator[str]:
 
 @cache
 def _add_new_fonts() -> None:
-    """Look, once, for fonts that were installed after matplotlib made its list."""
+    """Looks, once, for fonts that were installed after matplotlib made its list."""
     known = {entry.fname for entry in fontManager.ttflist}
     for path in set(findSystemFonts()) - known:
         with suppress(OSError, RuntimeError, NotImplementedError):  # no font, or a strange one

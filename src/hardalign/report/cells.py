@@ -34,12 +34,12 @@ class Setting:
 
     @property
     def task(self) -> str:
-        """The task of its corpus."""
+        """Returns the task of its corpus."""
         return task_of(self.corpus)
 
     @property
     def is_the_papers(self) -> bool:
-        """Whether it is one of the paper's tasks, trained by the paper's recipe to its end."""
+        """Says whether it is one of the paper's tasks, trained by the paper's recipe to its end."""
         return self.task != OTHER and not self.overrides
 
     def __str__(self) -> str:
@@ -56,12 +56,12 @@ class Cell:
 
     @property
     def accuracies(self) -> list[float]:
-        """The accuracy of each run."""
+        """Returns the accuracy of each run."""
         return [result.metrics["acc"] for result in self.results]
 
     @property
     def accuracy(self) -> float:
-        """The mean accuracy over seeds."""
+        """Returns the mean accuracy over seeds."""
         return statistics.fmean(self.accuracies)
 
     def values(self, metric: Metric) -> dict[int, float]:

@@ -24,7 +24,7 @@ SHIFTS = dict(zip(SIZES, (-0.16, 0.16), strict=True))
 
 
 def save_figures(folder: Path, cells: Cells) -> dict[Path, str] | None:
-    """Draw what there is to draw of the runs that follow the paper's recipes.
+    """Draws what there is to draw of the runs that follow the paper's recipes.
 
     The same cells give the same bytes.
 
@@ -52,7 +52,7 @@ def save_figures(folder: Path, cells: Cells) -> dict[Path, str] | None:
 
 
 def draw_accuracy(cells: Cells) -> Figure | None:
-    """Draw the mean accuracy of each system, one panel per task, the paper's mean as a ring.
+    """Draws the mean accuracy of each system, a panel per task, the paper's mean as a ring.
 
     Means are over the data sets that all systems of a panel and size have, so that they compare.
     Lines are as long as the standard deviation over seeds, on both sides.
@@ -77,7 +77,7 @@ def draw_accuracy(cells: Cells) -> Figure | None:
 
 
 def _draw_size(ax: Axes, systems: list[str], size: str, group: dict[str, dict[str, Cell]]) -> str:
-    """Draw the systems of one size; say over how many data sets the means are."""
+    """Draws the systems of one size; says over how many data sets the means are."""
     present = {system for cells in group.values() for system in cells}
     common = [corpus for corpus, cells in group.items() if present <= cells.keys()]
     for row, system in enumerate(systems):
@@ -96,7 +96,7 @@ def _draw_size(ax: Axes, systems: list[str], size: str, group: dict[str, dict[st
 
 
 def draw_against_paper(cells: Cells) -> Figure | None:
-    """Draw our accuracy over the paper's, one panel per task, a point per data set and system."""
+    """Draws our accuracy over the paper's, a panel per task, a point per data set and system."""
     points = [
         (setting, system, paper, cell.accuracy)
         for setting, systems in cells.items()
@@ -147,7 +147,7 @@ def _panels(tasks: list[str], height: float, **options: Any) -> tuple[Figure, li
 
 
 def _add_legend(figure: Figure, axes: list[Axes], **options: Any) -> None:
-    """Add one legend for all panels, each label once."""
+    """Adds one legend for all panels, each label once."""
     marks: dict[str, Any] = {}
     for ax in axes:
         handles, texts = ax.get_legend_handles_labels()

@@ -28,7 +28,7 @@ class Metric(NamedTuple):
 
     @property
     def key(self) -> str:
-        """Its key in the metrics of a run."""
+        """Returns its key in the metrics of a run."""
         return self.name.lower()
 
 

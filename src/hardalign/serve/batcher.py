@@ -38,7 +38,7 @@ class _Order:
 
     @property
     def remaining(self) -> list[int]:
-        """The work of each word that has not."""
+        """Returns the work of each word that has not."""
         return self.question.work[self.begun :]
 
 
@@ -55,14 +55,14 @@ class Batcher:
     def __init__(
         self, models: Mapping[str, Predictor], most: int, lexicons: Mapping[str, Lexicon]
     ) -> None:
-        """Keep at most so much work waiting; a model may have a lexicon of known words."""
+        """Keeps at most so much work waiting; a model may have a lexicon of known words."""
         self._models, self._lexicons, self._most = models, lexicons, most
         self._orders: deque[_Order] = deque()
         self._wake = asyncio.Event()
 
     @property
     def waiting(self) -> int:
-        """The work that no batch has taken yet."""
+        """Returns the work that no batch has taken yet."""
         return sum(sum(order.remaining) for order in self._orders)
 
     async def answer(self, question: Question) -> list[WordAnswer]:
@@ -90,7 +90,7 @@ class Batcher:
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Answer questions for as long as the context lasts."""
+        """Answers questions for as long as the context lasts."""
         with ThreadPoolExecutor(1, "hardalign-model") as thread:
             work = asyncio.create_task(self._run(thread))
             try:
@@ -109,7 +109,7 @@ class Batcher:
                 self._wake.clear()
 
     async def _work(self, thread: ThreadPoolExecutor, batch: Batch) -> None:
-        """Answer a batch; if that fails, each order alone, so that one cannot spoil the others'."""
+        """Answers a batch; if that fails, each order alone, so that none can spoil the others'."""
         loop = asyncio.get_running_loop()
         try:
             answers = await loop.run_in_executor(thread, self._answer, batch)
@@ -124,7 +124,7 @@ class Batcher:
             _hand_out(batch, answers)
 
     def _next_batch(self) -> Batch:
-        """One word of each order in turn, so that a long list does not hold up a single word.
+        """Takes a word of each order in turn, so that a long list does not hold up a single word.
 
         All are of the group of the order that has waited longest; those that got a word in go to
         the end of the queue.
@@ -148,7 +148,7 @@ class Batcher:
         return batch
 
     def _answer(self, batch: Batch) -> list[WordAnswer]:
-        """Run the model; the only part that happens in the thread."""
+        """Runs the model; this alone happens in the thread."""
         model, search, alignments = batch[0][0].question.group
         words = [order.question.words[position] for order, position in batch]
         predictor, lexicon = self._models[model], self._lexicons.get(model)
@@ -156,7 +156,7 @@ class Batcher:
 
 
 def _hand_out(batch: Batch, answers: list[WordAnswer]) -> None:
-    """Give each order its answers, and complete those that have them all."""
+    """Gives each order its answers, and completes those that have them all."""
     for (order, position), answer in zip(batch, answers, strict=True):
         order.answers[position] = answer
         words = len(order.question.words)

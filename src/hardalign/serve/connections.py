@@ -52,7 +52,7 @@ class Connection(H11Protocol):
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Make room for the connection, or refuse it."""
+        """Makes room for the connection, or refuses it."""
         super().connection_made(transport)
         if len(self.connections) > self.allowance.most:
             if not self.allowance.idle:
@@ -63,12 +63,12 @@ class Connection(H11Protocol):
         self._expect_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the connection."""
+        """Forgets the connection."""
         self._forget()
         super().connection_lost(exc)
 
     def handle_events(self) -> None:
-        """Read what has come; a client whose request has a whole head gets time for the rest."""
+        """Reads what has come; a client whose request has a whole head gets time for the rest."""
         cycle = self.cycle
         super().handle_events()
         if self.cycle is not cycle and not self.cycle.response_complete:
@@ -76,7 +76,7 @@ class Connection(H11Protocol):
             self._timer = self.loop.call_later(self.allowance.answer_seconds, self.end)
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is no HTTP; the application's own answer to what came before is dropped."""
+        """Answers what is no HTTP; the application's own answer to what came before is dropped."""
         if self.cycle is not None:
             self.cycle.disconnected = True
             self.cycle.message_event.set()
@@ -86,13 +86,13 @@ class Connection(H11Protocol):
         self.transport.close()
 
     def on_response_complete(self) -> None:
-        """Wait for the next request."""
+        """Waits for the next request."""
         if not self.transport.is_closing():
             self._expect_head()
         super().on_response_complete()
 
     def end(self) -> None:
-        """Drop the connection at once, with all that has not been fetched."""
+        """Drops the connection at once, with all that has not been fetched."""
         self._forget()
         self.connections.discard(self)
         self.transport.abort()

@@ -30,12 +30,12 @@ class Guard:
     """Stands before an application: refuses what is not for it, and adds ``HEADERS``."""
 
     def __init__(self, app: ASGIApp, host: str) -> None:
-        """Guard an application that is served on an address of this machine."""
+        """Guards an application that is served on an address of this machine."""
         self.app = app
         self.local = is_loopback(host)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, as ASGI has it."""
+        """Answers a request, as ASGI has it."""
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":

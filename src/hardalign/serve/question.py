@@ -29,19 +29,19 @@ class Question:
 
     @property
     def group(self) -> tuple[str, Search, bool]:
-        """Questions of the same group can be answered together."""
+        """Returns what questions have in common that can be answered together."""
         return self.model, self.search, self.alignments
 
     @cached_property
     def work(self) -> list[int]:
-        """The work of each word: a step for each symbol, and in each a look at all of them."""
+        """Returns the work of each word: a step for each symbol, and in each a look at all."""
         sizes = [_size(word) + 2 for word in self.words]  # begin and end are looked at too
         times = self.search.width * (1 + self.alignments)
         return [size * (size + 25) // 25 * times for size in sizes]
 
 
 def read_question(body: bytes, models: Mapping[str, Predictor], limits: Limits) -> Question:
-    """Read a question from a request's body.
+    """Reads a question from a request's body.
 
     Raises:
         HTTPException: With what is wrong; its status is 400 for what is no JSON, 404 for a model

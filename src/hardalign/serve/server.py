@@ -84,7 +84,7 @@ def make_server(
 
 
 def run(server: uvicorn.Server, listening: socket.socket) -> None:
-    """Serve until an interrupt or SIGTERM; both are the normal end."""
+    """Serves until an interrupt or SIGTERM; both are the normal end."""
     # Once all is in order, uvicorn raises again whatever signals it caught.
     previous = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
