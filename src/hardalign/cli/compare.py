@@ -98,11 +98,11 @@ def _print(result: Contest, words: int) -> None:
     every, none = result.agreed
     print(f"all right: {every}   none right: {none}   of {len(result.items)}\n")
     for duel in result.duels:
-        it = duel.comparison
+        test = duel.comparison
         verdict = "significant" if duel.significant else "may be chance"
         print(
-            f"{duel.first} − {duel.second}: {it.difference:+.2f} points "
-            f"[{it.low:+.2f}, {it.high:+.2f}], p = {duel.p:.4f}, {verdict}"
+            f"{duel.first} − {duel.second}: {test.difference:+.2f} points "
+            f"[{test.low:+.2f}, {test.high:+.2f}], p = {duel.p:.4f}, {verdict}"
         )
     for k, answers in enumerate(result.answers):
         alone = result.alone(k)[:words]

@@ -98,8 +98,8 @@ class Cluster:
     def _room(self, node: dict[str, Any]) -> int:
         if not node["Alive"]:
             return 0
-        has = node["Resources"]
-        return min(int(has.get(kind, 0) / need) for kind, need in self._need.items() if need)
+        resources = node["Resources"]
+        return min(int(resources.get(kind, 0) / need) for kind, need in self._need.items() if need)
 
     def start(self, run: Run) -> None:
         """Submits the task of a run."""

@@ -73,9 +73,9 @@ def settings_of(run: Run) -> Settings:
     find_system(run.system)
     size = find_size(run.size)
     overrides = check_overrides(run.overrides)
-    if run.files is not None and (odd := sorted(set(overrides) & set(_CORPUS))):
+    if run.files is not None and (misplaced := sorted(set(overrides) & set(_CORPUS))):
         raise HardalignError(
-            f"{odd[0]}: goes with corpora, not with files; edit your files instead"
+            f"{misplaced[0]}: goes with corpora, not with files; edit your files instead"
         )
     model = {name: value for name, value in overrides.items() if name in _MODEL}
     training = {name: value for name, value in overrides.items() if name in _TRAINING}
@@ -102,12 +102,12 @@ def check_overrides(overrides: dict[str, Any]) -> dict[str, Any]:
             raise HardalignError(
                 f"{name}: there is no such setting; there are {', '.join(OVERRIDES)}"
             )
-        wanted = OVERRIDES[name].removesuffix(" | None")
-        if wanted == "float" and type(value) is int:
+        type_name = OVERRIDES[name].removesuffix(" | None")
+        if type_name == "float" and type(value) is int:
             value = float(value)
-        if type(value).__name__ != wanted:
-            raise HardalignError(f"{name}: {value!r} is not of type {wanted}")
-        if wanted == "float" and not math.isfinite(value):
+        if type(value).__name__ != type_name:
+            raise HardalignError(f"{name}: {value!r} is not of type {type_name}")
+        if type_name == "float" and not math.isfinite(value):
             raise HardalignError(f"{name}: must be a finite number, not {value}")
         checked[name] = value
     return checked

@@ -52,8 +52,8 @@ class Contest:
 
     def alone(self, model: int) -> list[int]:
         """Returns the items that this model alone gets right."""
-        only = tuple(k == model for k in range(len(self.answers)))
-        return [index for index, correct in enumerate(self._correct) if correct == only]
+        this_alone = tuple(k == model for k in range(len(self.answers)))
+        return [index for index, correct in enumerate(self._correct) if correct == this_alone]
 
     @property
     def agreed(self) -> tuple[int, int]:

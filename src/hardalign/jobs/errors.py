@@ -166,8 +166,8 @@ def find_errors(
     wrong: list[Outcome] = []
     for outcome in _outcomes(predictor, items, unknown, threads):
         (right if outcome.correct else wrong).append(outcome)
-        own_groups = [lengths[_length(outcome)], confidence[_confidence(outcome)]]
-        for group in own_groups + [tags[tag] for tag in outcome.example.tags]:
+        groups = [lengths[_length(outcome)], confidence[_confidence(outcome)]]
+        for group in groups + [tags[tag] for tag in outcome.example.tags]:
             group.n += 1
             group.wrong += not outcome.correct
         for slip, column in slips(outcome):
