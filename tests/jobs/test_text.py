@@ -104,6 +104,14 @@ def test_what_is_not_pronounced_is_counted_and_named() -> None:
     ]
 
 
+def test_a_word_without_end_is_not_named_whole() -> None:
+    report = TextReport()
+    spoken(f"a {'к' * 100_000}", report=report)
+    (remark,) = report.remarks()
+    assert "'ккк" in remark
+    assert len(remark) < 200
+
+
 def test_known_words_first() -> None:
     report, predictor = TextReport(), FakePredictor()
     (line,) = lines("Of it", lexicon=known_words(of="AH1 V"), report=report, predictor=predictor)

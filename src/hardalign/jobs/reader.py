@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from hardalign.data.example import Symbols
-from hardalign.data.text import many
+from hardalign.data.text import many, shorten
 from hardalign.errors import HardalignError
 from hardalign.folder import Description
 from hardalign.jobs.folding import Folding
@@ -182,5 +182,5 @@ def count(counts: Counter[str], text: str) -> None:
 
 def names(counts: Counter[str]) -> str:
     """Names the commonest pieces, with their counts where they are above one."""
-    shown = [f"{name!r} × {n}" if n > 1 else repr(name) for name, n in counts.most_common(8)]
+    shown = [shorten(name) + (f" × {n}" if n > 1 else "") for name, n in counts.most_common(8)]
     return ", ".join(shown) + (", …" if len(counts) > 8 else "")
