@@ -66,12 +66,9 @@ def _one_line(box: str) -> str:
             words += text.split()
     text = " ".join(words).rstrip(".:")
     # That an option may be left out is no value that it could have.
-    text = re.sub(r"no type matching \{None\}\|(\w+) could be \S+ from \[(.*?)\]\..*", _is_no, text)
+    value = r"no type matching \{None\}\|(\w+) could be \S+ from \[(.*?)\]\..*"
+    text = re.sub(value, r"\2 is no \1", text)
     return re.sub(r"Expected one of \((.*)\)", _choices, text)
-
-
-def _is_no(match: re.Match[str]) -> str:
-    return f"{match[2]} is no {match[1]}"
 
 
 def _choices(match: re.Match[str]) -> str:
