@@ -145,6 +145,8 @@ def test_plans_in_files(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text('systems = ["hard"]\ncorpora = ["toy:copy"]')
     assert load_plan(str(path)) == [Run("toy:copy", "hard")]
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))  # by an editor
+    assert load_plan(str(path)) == [Run("toy:copy", "hard")]
     path.write_bytes(b"\xff")
     for wrong, words in (
         (path, "cannot be read"),

@@ -60,7 +60,7 @@ def load_plan(plan: str) -> list[Run]:
             text = (_SHIPPED / f"{plan}.toml").read_text("utf-8")
         else:
             check_regular(Path(plan))
-            text = Path(plan).read_text("utf-8")
+            text = Path(plan).read_text("utf-8-sig")
     except FileNotFoundError as error:
         raise HardalignError(
             f"{plan}: no such plan; give a TOML file or one of {', '.join(shipped_plans())}"
