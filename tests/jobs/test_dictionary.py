@@ -56,6 +56,14 @@ def test_distinct_words_sorted_by_code_point() -> None:
     ]
 
 
+def test_words_of_a_spaced_model_are_written_as_words() -> None:
+    spaced = FakePredictor(layout=FORMATS["spaced"])
+    entries = made(["cat zoë", "dog"], predictor=spaced)
+    assert words(entries) == ["cat", "dog", "zoë"]
+    assert entries[0].pronunciations[0][1] == "C A T"
+    assert spaced.asked == ["cat", "dog", "zoe"]
+
+
 def test_a_word_alone_on_its_line_is_whole() -> None:
     assert words(made(["x-ray", "'em", "cat,", "1999", "a well-known"])) == [
         *("'em", "a", "cat", "known", "well", "x-ray")

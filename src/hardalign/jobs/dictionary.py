@@ -87,9 +87,10 @@ class Dictionary:
         Raises:
             HardalignError: If there is no word in it.
         """
-        spell = self._layout.join_source
+        spell, separator = self._layout.join_source, self._layout.source_separator
         readings = (reading for line in lines for reading in self._reader.words(line))
-        rows = ((spell(reading.word), spell(reading.source)) for reading in readings)
+        # A word stands in the dictionary as in a text, also if the model's files have "w o r d".
+        rows = ((spell(word).replace(separator, ""), spell(source)) for word, source in readings)
         while batch := list(islice(rows, _BATCH)):
             with _explained(None):
                 self._execute("BEGIN")
