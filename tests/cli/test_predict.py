@@ -176,6 +176,16 @@ def test_mass_is_covered_and_printed(command: Command, model: Path) -> None:
     assert "not covered" not in result.err
 
 
+def test_known_words_cover_what_the_model_gives_them(
+    command: Command, model: Path, tmp_path: Path
+) -> None:
+    known = tmp_path / "known.tsv"
+    known.write_text("ab\tA\nab\tB\n")
+    result = command("predict", model, "--mass", 0.9, "--lexicon", known, stdin=b"ab\n")
+    first, second = (float(line.split("\t")[2]) for line in result.out.splitlines())
+    assert 0 < first < second < 1
+
+
 def test_mass_that_cannot_be_covered_is_reported(command: Command, model: Path) -> None:
     never_end(model, -3.0)
     result = command("predict", model, "--mass", 0.9, stdin=b"c\n")

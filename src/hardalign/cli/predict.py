@@ -150,7 +150,7 @@ def predict(
         unknown=unknown,
         folding=folding,
         alignments=alignments,
-        exact=scores or jsonl,
+        exact=scores or jsonl or mass is not None,
         threads=threads,
     )
     with lines_to(output) as lines:
