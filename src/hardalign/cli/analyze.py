@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from json import dumps
 from typing import TYPE_CHECKING
 
-from hardalign.cli.console import best_predictions, cores
+from hardalign.cli.console import cores
 from hardalign.cli.options import File, Model, PairOptions
 from hardalign.errors import HardalignError
 from hardalign.version import __version__
@@ -80,6 +80,7 @@ def _analyzed(
 ) -> Iterator[AnalyzedPrediction]:
     from hardalign.alignment import cross, edges
     from hardalign.analysis import AnalyzedPrediction
+    from hardalign.cli.remarks import best_predictions
     from hardalign.decoding import Search
 
     spell = predictor.description.format.join_target

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from hardalign.cli.console import best_predictions
 from hardalign.cli.options import Number, PairOptions, threads_or_cores
 from hardalign.errors import HardalignError
 from hardalign.version import __version__
@@ -46,6 +45,7 @@ def compare(
         threads: How many batches of words to work on at a time. (default: one per core)
         files: How the file is read, if not as the first model was trained.
     """
+    from hardalign.cli.remarks import best_predictions
     from hardalign.data.example import evaluation_items
     from hardalign.decoding import Search
     from hardalign.jobs.compare import contest, model_answers

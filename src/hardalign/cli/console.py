@@ -17,11 +17,6 @@ from hardalign.systems import SCORES, ScoreKind
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from hardalign.data.example import Example
-    from hardalign.decoding import Search
-    from hardalign.prediction import Prediction
-    from hardalign.predictor import Predictor
-
 T = TypeVar("T")
 
 
@@ -74,27 +69,6 @@ def watched(
             yield item
             speed = count / (time.perf_counter() - start)
             progress.update(task, completed=count, speed=speed)
-
-
-def best_predictions(
-    predictor: Predictor,
-    items: Iterable[Example],
-    search: Search,
-    threads: int,
-    model: str | None = None,
-) -> Iterator[Prediction]:
-    """Predicts items, shows how that goes, and names symbols that the model has never seen.
-
-    Where several models are asked, ``model`` is what messages call this one.
-    """
-    from hardalign.data.vocabulary import UnknownSymbols
-
-    unknown = UnknownSymbols(predictor.description.vocabulary.source)
-    answers = predictor.answers(items, search, unknown=unknown, exact=False, threads=threads)
-    for best, *_ in watched(answers, f"words of {model}" if model else "words"):
-        yield best
-    if report := unknown.report():
-        note(f"{model}: {report}" if model else report)
 
 
 @contextmanager

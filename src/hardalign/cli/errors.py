@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hardalign.cli.console import note, note_score_kind
+from hardalign.cli.console import note_score_kind
 from hardalign.cli.options import File, Model, Number, OutputFile, PairOptions, threads_or_cores
 from hardalign.errors import HardalignError
 from hardalign.files import write_bytes
@@ -40,6 +40,7 @@ def errors(
         threads: How many batches of words to work on at a time. (default: one per core)
         files: How the file is read, if not as the model was trained.
     """
+    from hardalign.cli.remarks import remark_on_items
     from hardalign.data.example import evaluation_items
     from hardalign.data.vocabulary import UnknownSymbols
     from hardalign.jobs.errors import find_errors
@@ -58,7 +59,7 @@ def errors(
     items = evaluation_items(files.read(file, layout))
     unknown = UnknownSymbols(predictor.description.vocabulary.source)
     report = find_errors(predictor, items, unknown=unknown, threads=threads_or_cores(threads))
-    note(unknown.report())
+    remark_on_items(predictor, items, unknown, report.cut_off)
     note_score_kind(predictor.system.score)
     spell = layout.join_target
     system = predictor.description.model.system

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import tyro
 
-from hardalign.cli.console import best_predictions
 from hardalign.cli.corpora import fetch_and_load
 from hardalign.cli.options import (
     Model,
@@ -64,6 +63,7 @@ def evaluate(
         data_dir: Folder with your own copies of corpora. (default: what HARDALIGN_DATA names)
         files: How the file is read, if not as the model was trained.
     """
+    from hardalign.cli.remarks import best_predictions
     from hardalign.data.example import evaluation_items
     from hardalign.decoding import Search
     from hardalign.jobs.compare import model_answers

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import tyro
 
+from hardalign.cli.console import note
 from hardalign.cli.options import Model, OptionalModel, OutputFile, Text, optional
 
 
@@ -37,6 +38,7 @@ def plot(
         output: Write a picture, .svg or .png, instead of drawing in the terminal; needs matplotlib
             (pip install 'hardalign[plot]').
     """
+    from hardalign.cli.remarks import CUT_OFF
     from hardalign.decoding import Search
     from hardalign.predictor import load
 
@@ -46,6 +48,8 @@ def plot(
         if text is None:  # not by a call, which would warn of the symbols that `align` warns of
             ((best,),) = predictor.answers([predictor.example(source)], Search())
             text = best.text
+            if not best.finished:
+                note(f"the prediction was {CUT_OFF}: the row ⊣ is where, not an end of its own")
         texts.append(text)
         alignments.append(predictor.align(source, text))
     if output is not None:

@@ -1,16 +1,74 @@
-"""What `hardalign predict` has to say about its answers, at the end and on standard error."""
+"""What commands have to say about answers, at the end and on standard error."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
-from hardalign.cli.console import note
+from hardalign.cli.console import note, watched
 from hardalign.data.example import Example
-from hardalign.data.text import many
-from hardalign.data.vocabulary import Vocabulary
-from hardalign.decoding import LENGTH_LIMIT, MASS_BEAM_LIMIT, covered
+from hardalign.data.text import many, shorten
+from hardalign.data.vocabulary import UnknownSymbols, Vocabulary, symbol_counts
+from hardalign.decoding import LENGTH_LIMIT, MASS_BEAM_LIMIT, Search, covered
 from hardalign.jobs.known import Answer
 from hardalign.jobs.text import has_blank
+from hardalign.prediction import Prediction
+from hardalign.predictor import Predictor
+
+CUT_OFF = f"cut off at {LENGTH_LIMIT} times the length of the source"
+
+
+def best_predictions(
+    predictor: Predictor,
+    items: Sequence[Example],
+    search: Search,
+    threads: int,
+    model: str | None = None,
+) -> Iterator[Prediction]:
+    """Predicts items, shows how that goes, and says what the model could not read or write.
+
+    Where several models are asked, ``model`` is what messages call this one.
+    """
+    unknown = UnknownSymbols(predictor.description.vocabulary.source)
+    answers = predictor.answers(items, search, unknown=unknown, exact=False, threads=threads)
+    cut_off = []
+    for item, (best, *_) in zip(
+        items, watched(answers, f"words of {model}" if model else "words"), strict=True
+    ):
+        yield best
+        if not best.finished:
+            cut_off.append(item)
+    remark_on_items(predictor, items, unknown, cut_off, model)
+
+
+def remark_on_items(
+    predictor: Predictor,
+    items: Sequence[Example],
+    unknown: UnknownSymbols,
+    cut_off: Sequence[Example],
+    model: str | None = None,
+) -> None:
+    """Says of items with references what the model could not read, end or write, if anything."""
+    target = predictor.description.vocabulary.target
+    missing = Counter[str]()
+    unwritable = []
+    for item in items:
+        for reference in item.targets:
+            if symbols := target.unknown(reference):
+                missing.update(symbols)
+                unwritable.append(item)
+    remarks = [unknown.report()]
+    if cut_off:
+        count = many(len(cut_off), "prediction was", "predictions were")
+        remarks.append(f"{count} {CUT_OFF} (first: {shorten(cut_off[0].text)})")
+    if unwritable:
+        count = many(len(unwritable), "reference has", "references have")
+        remarks.append(
+            f"{count} symbols that the model has never seen in a target, and cannot write "
+            f"(first: {shorten(unwritable[0].text)}): {symbol_counts(missing)}"
+        )
+    for remark in filter(None, remarks):
+        note(f"{model}: {remark}" if model else remark)
 
 
 class Remarks:
@@ -49,11 +107,10 @@ class Remarks:
                 "has never seen; if these are sentences, pronounce them as text, word by word "
                 "(--text)"
             )
-        limit = f"cut off at {LENGTH_LIMIT} times the length of the source"
         beam = f"covered to {self._mass} by a beam of {MASS_BEAM_LIMIT}"
         fewer = f"fewer than {self._nbest} predictions: the beam found no more"
         for items, one, more, what in (
-            (self._cut_off, "prediction was", "predictions were", limit),
+            (self._cut_off, "prediction was", "predictions were", CUT_OFF),
             (self._short, "item has", "items have", fewer),
             (self._uncovered, "item was not", "items were not", beam),
         ):

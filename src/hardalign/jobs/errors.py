@@ -37,6 +37,8 @@ class Outcome(NamedTuple):
     """Of errors: the column (begin, tags, source, end) that each predicted symbol comes from."""
     expected_from: tuple[int, ...] = ()
     """The same for the reference; empty if the model cannot spell it."""
+    finished: bool = True
+    """Whether the prediction came to an end, and was not cut off."""
 
     @property
     def correct(self) -> bool:
@@ -150,6 +152,8 @@ class ErrorReport:
     """Least confident first."""
     doubts: list[Doubt]
     """Least probable first."""
+    cut_off: list[Example]
+    """Items whose prediction the length limit cut off."""
 
 
 def find_errors(
@@ -164,8 +168,11 @@ def find_errors(
     lengths, confidence, tags = (defaultdict[str, Group](Group) for _ in range(3))
     right: list[Outcome] = []
     wrong: list[Outcome] = []
+    cut_off: list[Example] = []
     for outcome in _outcomes(predictor, items, unknown, threads):
         (right if outcome.correct else wrong).append(outcome)
+        if not outcome.finished:
+            cut_off.append(outcome.example)
         groups = [lengths[_length(outcome)], confidence[_confidence(outcome)]]
         for group in groups + [tags[tag] for tag in outcome.example.tags]:
             group.n += 1
@@ -186,6 +193,7 @@ def find_errors(
         sure_wrong=heapq.nlargest(LISTED, wrong, key=lambda outcome: outcome.probability),
         unsure_right=heapq.nsmallest(LISTED, right, key=lambda outcome: outcome.probability),
         doubts=heapq.nsmallest(LISTED, doubts, key=lambda doubt: doubt.log_prob),
+        cut_off=cut_off,
     )
 
 
@@ -211,7 +219,13 @@ def _outcomes(
     stream = zip(items, answers, strict=True)
     while window := list(islice(stream, _WINDOW)):
         outcomes = [
-            Outcome(item, best.symbols, _closest(best.symbols, item), math.exp(best.log_prob))
+            Outcome(
+                item,
+                best.symbols,
+                _closest(best.symbols, item),
+                math.exp(best.log_prob),
+                finished=best.finished,
+            )
             for item, (best,) in window
         ]
         pairs = [

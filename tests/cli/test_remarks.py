@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from cli.conftest import Command, write_model
+
+CUT_OFF = "2 predictions were cut off at 4 times the length of the source (first: 'ab')"
+UNWRITABLE = (
+    "2 references have symbols that the model has never seen in a target, and cannot write "
+    "(first: 'ab'): 'q' × 3"
+)
+
+
+@pytest.fixture
+def endless(tmp_path: Path) -> Path:
+    return write_model(tmp_path / "endless", end=-1e4)
+
+
+@pytest.mark.parametrize("name", ["evaluate", "errors", "analyze"])
+def test_what_cannot_be_ended_or_written_is_told(
+    name: str, command: Command, endless: Path
+) -> None:
+    result = command(name, endless, "-", stdin=b"ab\tAq\nab\tqq\nc\tC\n")
+    assert result.code == 0, result.err
+    assert result.err.splitlines()[:2] == [f"hardalign: {CUT_OFF}", f"hardalign: {UNWRITABLE}"]
+
+
+def test_each_model_is_named(command: Command, endless: Path, tmp_path: Path) -> None:
+    other = shutil.copytree(endless, tmp_path / "other")
+    result = command("compare", endless, other, "-", stdin=b"ab\tAq\nab\tqq\nc\tC\n")
+    assert result.err.splitlines() == [
+        f"hardalign: {model}: {remark}"
+        for model in (endless, other)
+        for remark in (CUT_OFF, UNWRITABLE)
+    ]
+
+
+def test_nothing_is_told_where_all_is_well(command: Command, tmp_path: Path) -> None:
+    model = write_model(tmp_path / "model", end=10.0)
+    for name in ("evaluate", "errors", "analyze"):
+        assert command(name, model, "-", stdin=b"ab\tA\n").err == ""
+
+
+def test_a_drawn_prediction_that_was_cut_off(command: Command, endless: Path) -> None:
+    result = command("plot", endless, "ab")
+    assert "cut off at 4 times the length of the source" in result.err
+    assert command("plot", endless, "ab", "AB").err == ""
