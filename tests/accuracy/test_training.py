@@ -13,6 +13,8 @@ import pytest
 
 import hardalign
 from hardalign.config import ModelConfig
+from hardalign.data.formats import FORMATS
+from hardalign.errors import HardalignError
 from hardalign.folder import load_folder
 from hardalign.tensors import read_tensors
 from hardalign.training.job import Reporter
@@ -341,3 +343,41 @@ def test_another_system_or_size_is_refused_in_one_line(tmp_path, ensemble):
     with pytest.raises(hardalign.HardalignError, match="is an ensemble"):
         train(out=tmp_path / "new", start=ensemble)
     assert not (tmp_path / "new").exists()
+
+
+def test_data_are_read_as_the_model_to_begin_with_reads(tmp_path):
+    lower = replace(FORMATS["lexicon"], source_case="lower")
+    train(out=tmp_path / "old", format=lower, epochs=0)
+    start = {"start": tmp_path / "old", "epochs": 0}
+    for name, given in (("a", None), ("b", "lexicon"), ("c", lower)):
+        new = train(out=tmp_path / name, format=given, **start)
+        assert new.description.format == lower
+    with pytest.raises(HardalignError, match="reads NFC and its sources' case as lower"):
+        train(out=tmp_path / "d", format=FORMATS["lexicon"], **start)
+    assert not (tmp_path / "d").exists()
+
+
+class Notes(Reporter):
+    def __init__(self):
+        self.notes = []
+
+    def note(self, text):
+        self.notes.append(text)
+
+
+def test_what_is_new_to_the_model_to_begin_with_is_said(tmp_path):
+    train(out=tmp_path / "old", epochs=0)
+    told = Notes()
+    rows = [("cat", "K AE T"), ("dog", "D AO G")]
+    train(rows, ROWS, out=tmp_path / "new", epochs=0, start=tmp_path / "old", reporter=told)
+    expected = "has never seen 2 of the 6 source symbols, such as 'd' and 3 of the 6 target symbols"
+    assert any(expected in note for note in told.notes)
+
+
+def test_a_development_set_that_is_learned_from_is_named(tmp_path):
+    told = Notes()
+    train(out=tmp_path / "m", epochs=0, reporter=told)
+    assert any("3 of the 3 development sources are in the training" in n for n in told.notes)
+    told = Notes()
+    train(dev=[("act", "AE K T")], out=tmp_path / "n", epochs=0, reporter=told)
+    assert not told.notes

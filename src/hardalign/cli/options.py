@@ -11,7 +11,7 @@ import tyro
 
 from hardalign.cli.console import cores, note
 from hardalign.data.example import Example
-from hardalign.data.formats import FORMATS, Format
+from hardalign.data.formats import FORMATS, Format, as_read_by
 from hardalign.data.reading import Skipped, read_examples
 from hardalign.errors import HardalignError
 
@@ -93,8 +93,11 @@ class FileOptions:
     """Most symbols a source or target may have; longer ones are an error. (default: 1000)"""
 
     def resolve(self, default: Format) -> Format:
-        """Returns the format that is meant: a named one or ``default``, with single changes."""
-        layout = default if self.format is None else FORMATS[self.format]
+        """Returns the format that is meant: a named one or ``default``, with single changes.
+
+        Which letters are the same, by normal form and case, a name does not change.
+        """
+        layout = default if self.format is None else as_read_by(default, FORMATS[self.format])
         changes: dict[str, object] = {
             name: value
             for name, value in vars(self).items()

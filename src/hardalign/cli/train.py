@@ -134,7 +134,9 @@ def train(
         # Before torch is there: its threads spin while they wait for each other, and beside a busy
         # process that takes nearly all of their time. A short spin costs little elsewhere.
         os.environ["GOMP_SPINCOUNT"] = "1000"
+    from hardalign.bundled import model_folder
     from hardalign.cli.progress import TrainingProgress
+    from hardalign.folder import read_description
     from hardalign.training.api import train as run
 
     data: str | Corpus
@@ -161,6 +163,7 @@ def train(
         if data_dir is not None:
             raise HardalignError("--data-dir goes with --corpus; name your files with their folder")
         data = train
+    begun = None if start is None else read_description(model_folder(start))
     reporter = TrainingProgress()
     if members > 1:
         threads = threads or 1
@@ -170,7 +173,7 @@ def train(
         data,
         dev,
         out=out,
-        format=files.resolve(FORMATS["pairs"]),
+        format=files.resolve(begun.format if begun else FORMATS["pairs"]),
         allow_empty=files.allow_empty,
         system=system,
         size=size,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from hardalign.data.example import Example, Symbols
 from hardalign.data.text import (
@@ -186,6 +186,11 @@ class Format:
                 f"more than the limit of {MAX_SYMBOL}; is it cut at the right separator?"
             )
         return symbols
+
+
+def as_read_by(model: Format, layout: Format) -> Format:
+    """Returns a layout of files whose letters are told apart as a model's format does."""
+    return replace(layout, normalization=model.normalization, source_case=model.source_case)
 
 
 FORMATS = {

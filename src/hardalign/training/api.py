@@ -9,7 +9,7 @@ from hardalign.bundled import model_folder
 from hardalign.config import CLIPS, ModelConfig, TrainingConfig, default_batch_size, find_size
 from hardalign.corpora.load import Corpus
 from hardalign.data.check import separated_targets
-from hardalign.data.formats import Format
+from hardalign.data.formats import FORMATS, Format, as_read_by
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.errors import HardalignError
 from hardalign.folder import Description, read_description
@@ -33,7 +33,7 @@ def train(
     dev: Data | None = None,
     *,
     out: str | Path,
-    format: str | Format = "pairs",  # noqa: A002 - the flag's name
+    format: str | Format | None = None,  # noqa: A002 - the flag's name
     allow_empty: bool = False,
     system: str | None = None,
     size: str | ModelConfig | None = None,
@@ -77,7 +77,8 @@ def train(
         dev: Development data, likewise, which decides when to stop and which epoch to keep. A
             corpus has its own.
         out: Folder for the model.
-        format: How files and rows spell an example, by name or as a ``Format``.
+        format: How files and rows spell an example, by name or as a ``Format``. None is that of
+            ``start``, or ``pairs``.
         allow_empty: Whether targets may be empty.
         system: What to train; ``hardalign info`` lists the systems. None is that of ``start``, or
             ``hard-hmm``.
@@ -126,7 +127,8 @@ def train(
     if system is not None:
         find_system(system)
     machine = Machine(device, devices, precision)
-    start_model = None if start is None else read_description(model_folder(start)).model
+    begun = None if start is None else read_description(model_folder(start))
+    start_model = None if begun is None else begun.model
     system = system or (start_model.system if start_model else DEFAULT_SYSTEM)
     size = size or start_model or "small"
     sizes, size_clip = (find_size(size), CLIPS[size]) if isinstance(size, str) else (size, None)
@@ -158,9 +160,15 @@ def train(
         model = replace(model, tags=tags)
     check_options(model)
     initial = None if start is None else Start.of(start, model)
-    data = read_data(train, dev, format, allow_empty, reporter.note)
+    layout = _layout(format, begun.format if begun else None)
+    data = read_data(train, dev, layout, allow_empty, reporter.note)
     if advice := separated_targets(data.train, data.format):
         reporter.note(advice)
+    if known := data.known():
+        reporter.note(
+            f"{known} of the {len(data.dev)} development sources are in the training data too; "
+            "what is right of them says nothing about new words"
+        )
     if tags is None and start_model is None and isinstance(size, str):
         tagged = any(example.tags for example in data.train)
         if tagged and find_system(system).can_part_tags:
@@ -171,6 +179,8 @@ def train(
     invented_examples(data.train, min(invent, 1), seed)  # complains before a folder is made
     vocabulary = Vocabulary.of(data.train)
     if initial is not None:
+        if unknown := initial.unknown(vocabulary):
+            reporter.note(f"{start}: has never seen {unknown}")
         vocabulary = initial.extended(vocabulary)
     data.check(vocabulary)
     if model.copying and not copied_symbols(model, vocabulary):
@@ -194,6 +204,21 @@ def train(
     if epochs and (advice := _advice(description, pairs)):
         reporter.note(advice)
     return load(out)
+
+
+def _layout(format_: str | Format | None, start: Format | None) -> Format:
+    """Returns how data are read that go on from a model of another format, or from nothing."""
+    if isinstance(format_, str):
+        if format_ not in FORMATS:
+            raise HardalignError(f"no format is called {format_!r}; there are {', '.join(FORMATS)}")
+        return FORMATS[format_] if start is None else as_read_by(start, FORMATS[format_])
+    layout = format_ or start or FORMATS["pairs"]
+    if start is not None and as_read_by(start, layout) != layout:
+        raise HardalignError(
+            f"the model to begin with reads {start.normalization} and its sources' case as "
+            f"{start.source_case}; so must the data"
+        )
+    return layout
 
 
 def _advice(description: Description, pairs: int) -> str:

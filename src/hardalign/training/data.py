@@ -9,7 +9,7 @@ from typing import cast
 
 from hardalign.corpora.load import Corpus
 from hardalign.data.example import Example
-from hardalign.data.formats import FORMATS, Format
+from hardalign.data.formats import Format
 from hardalign.data.reading import Skipped, examples_of, read_examples
 from hardalign.data.text import shorten
 from hardalign.data.vocabulary import Vocabulary
@@ -31,6 +31,11 @@ class TrainingData:
     format: Format
     origin: Origin
 
+    def known(self) -> int:
+        """Returns how many sources of the development set are to be learned from as well."""
+        learned = {example.key for example in self.train}
+        return sum(example.key in learned for example in self.dev)
+
     def check(self, vocabulary: Vocabulary) -> None:
         """Refuse a development set that was plainly written in another format.
 
@@ -51,7 +56,7 @@ class TrainingData:
 
 
 def read_data(
-    train: Data | Corpus, dev: Data | None, format_: str | Format, allow_empty: bool, note: Note
+    train: Data | Corpus, dev: Data | None, layout: Format, allow_empty: bool, note: Note
 ) -> TrainingData:
     """Read all that a run needs, before anything is written.
 
@@ -64,9 +69,6 @@ def read_data(
         return TrainingData(train.train, train.dev, train.format, Origin(corpus=train.origin))
     if dev is None:
         raise HardalignError("give development data, dev, or a corpus, which has its own")
-    if isinstance(format_, str) and format_ not in FORMATS:
-        raise HardalignError(f"no format is called {format_!r}; there are {', '.join(FORMATS)}")
-    layout = FORMATS[format_] if isinstance(format_, str) else format_
     train_part, train_origin = _read(train, layout, "train", allow_empty, note)
     dev_part, dev_origin = _read(dev, layout, "dev", allow_empty, note)
     return TrainingData(train_part, dev_part, layout, Origin(train=train_origin, dev=dev_origin))

@@ -10,6 +10,7 @@ import numpy as np
 from hardalign.bundled import model_folder
 from hardalign.config import ModelConfig
 from hardalign.data.example import Symbols
+from hardalign.data.text import shorten
 from hardalign.data.vocabulary import RESERVED, Alphabet, Vocabulary
 from hardalign.errors import HardalignError
 from hardalign.files import sha256
@@ -54,6 +55,18 @@ class Start:
                 )
         checksum = sha256((folder / WEIGHTS).read_bytes())[:12]
         return cls(f"{model} sha256:{checksum}", config, tensors, description.vocabulary)
+
+    def unknown(self, vocabulary: Vocabulary) -> str:
+        """Returns in words which symbols of another vocabulary are new to the model."""
+        sides = (
+            ("source", self.vocabulary.source, vocabulary.source.letters),
+            ("target", self.vocabulary.target, vocabulary.target.letters),
+        )
+        return " and ".join(
+            f"{len(new)} of the {len(letters)} {side} symbols, such as {shorten(new[0])}"
+            for side, known, letters in sides
+            if (new := known.unknown(letters))
+        )
 
     def extended(self, vocabulary: Vocabulary) -> Vocabulary:
         """Returns the model's vocabulary, and after it what is new in another.
