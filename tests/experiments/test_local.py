@@ -83,5 +83,5 @@ def test_a_failure_is_recorded_once(tmp_path: Path) -> None:
         assert outcome(folder, status) == "failed"
         (failure,) = read_failures(tmp_path)
         assert words in failure.error
-        assert str(folder / LOG) in failure.error
+        assert LOG not in failure.error  # whoever shows it names the log
         assert failure.attempt == attempt

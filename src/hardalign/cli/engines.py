@@ -38,15 +38,22 @@ class EngineOptions:
     data_dir: Annotated[OptionalFolder, optional("D")] = None
     """Folder with local copies of corpora, on every machine."""
 
-    def open(self, folder: Path) -> Engine:
-        """Starts the engine for the runs of a grid's folder."""
-        from hardalign.experiments.local import Circumstances, Local
-
+    def check(self) -> None:
+        """Refuses what cannot work, before a folder is made."""
         if self.workers is not None and self.workers < 1:
             raise HardalignError(f"--workers must be at least 1, not {self.workers}")
         need = self.cpus_per_run, self.gpus_per_run
         if not min(need) >= 0 or not 0 < max(need) < math.inf:
             raise HardalignError("--cpus-per-run and --gpus-per-run: a run needs some of one")
+        if self.engine == "local":
+            if self.address is not None:
+                raise HardalignError("--address goes with --engine ray")
+            import hardalign.training  # noqa: F401 - which complains if torch is not here
+
+    def open(self, folder: Path) -> Engine:
+        """Starts the engine for the runs of a grid's folder."""
+        from hardalign.experiments.local import Circumstances, Local
+
         circumstances = Circumstances(
             folder.absolute(),
             uuid.uuid4().hex,
@@ -54,8 +61,6 @@ class EngineOptions:
             "cpu" if self.engine == "ray" and not self.gpus_per_run else "auto",
         )
         if self.engine == "local":
-            if self.address is not None:
-                raise HardalignError("--address goes with --engine ray")
             return Local(circumstances, self.workers or cores())
         from hardalign.experiments.cluster import Cluster
 

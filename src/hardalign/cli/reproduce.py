@@ -64,6 +64,7 @@ def reproduce(
     if dry_run:
         _list(runs, out)
         return
+    where.check()
     with watched_runs(out) as table:
         states = run_all(runs, out, where.open(out), table)
     sys.exit(_conclude(states, out))
@@ -71,6 +72,7 @@ def reproduce(
 
 def _list(runs: list[Run], out: Path) -> None:
     """Prints each run with the time it still needs, where that was measured."""
+    from hardalign.data.text import many
     from hardalign.experiments.estimate import seconds_left
     from hardalign.runs import RESULT
 
@@ -84,7 +86,8 @@ def _list(runs: list[Run], out: Path) -> None:
             time, total = f"at most {timedelta(seconds=round(seconds))}", total + seconds
         print(f"{run.name}\t{time}")
     known = f"at most {timedelta(seconds=round(total))} of one core"
-    print(f"{len(runs)} runs\t{known}" + (f", and {unknown} of unknown length" if unknown else ""))
+    more = f", and {unknown} of unknown length" if unknown else ""
+    print(f"{many(len(runs), 'run', 'runs')}\t{known}{more}")
 
 
 def _conclude(states: dict[Run, State], out: Path) -> int:

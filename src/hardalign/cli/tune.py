@@ -80,6 +80,7 @@ def tune(
     base = Run(corpus or "files", system, "large", seed, overrides, files)
     settings_of(base)
     runs = draw_trials(base, trials, ranges_of(system))
+    where.check()
     with watched_runs(out) as table:
         results = run_trials(runs, out, where.open(out), table, method)
     for run, score in sorted(results.values.items(), key=lambda item: -item[1]):

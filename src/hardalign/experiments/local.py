@@ -112,7 +112,7 @@ def outcome(folder: Path, status: int) -> Outcome:
     if status == BUSY:
         return "busy"
     if status != FAILED:
-        write_failure(folder, f"its process {describe_exit(status)}; see {folder / LOG}")
+        write_failure(folder, f"its process {describe_exit(status)}")
     return "failed"
 
 
