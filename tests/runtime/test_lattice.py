@@ -3,8 +3,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from conftest import random_pair
 from hardalign.errors import HardalignError
-from hardalign.runtime.lattice import Independent, Path, Weighted, draw
+from hardalign.runtime import Targets, Words
+from hardalign.runtime.lattice import Independent, Weighted, draw
+from models import tiny_runtime
 
 HALF = np.log(0.5)
 
@@ -28,13 +31,18 @@ def test_weights_of_a_mix_are_no_distribution_over_alignments() -> None:
         lattice.samples(np.zeros((1, 1, 1)))
 
 
-def test_a_path() -> None:
-    lattice = Path(np.array([[HALF, HALF]], np.float32), np.array([[2, 0]]), 3)
-    assert lattice.weights().tolist() == [[[0, 0, 1], [1, 0, 0]]]
-    assert lattice.weights().dtype == np.float32
-    assert lattice.best_path().tolist() == [[2, 0]]
+def test_a_pointer_is_at_one_place_at_a_time() -> None:
+    runtime, pair = tiny_runtime("monotonic", dtype=np.float32), random_pair(4, 3, tags=2)
+    targets = Targets.of([0], [pair.target])
+    lattice = runtime.follow(runtime.read(Words.of([pair])), targets)
+    weights, (path,) = lattice.weights(), lattice.best_path()
+    assert weights.dtype == np.float32
+    assert weights[0].tolist() == np.eye(len(pair.source))[path].tolist()
+    assert path[-1] == len(pair.source) - 1  # it ends where the word does
+    assert (np.diff(path) >= 0).all()
+    assert not np.isin(path, [1, 2]).any()  # which are tags
     with pytest.raises(HardalignError, match="posterior"):
-        lattice.samples(np.zeros((1, 2, 1)))
+        lattice.samples(np.zeros((1, 4, 1)))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

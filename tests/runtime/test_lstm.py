@@ -92,7 +92,7 @@ def test_the_encoder_reads_each_word_from_both_ends(layers: int) -> None:
     states = Encoder(tensors, layers)(Words.of(pairs))
     weight, bias = np.random.default_rng(0).normal(size=(6, 9)) @ np.eye(9, 8), np.arange(6.0)
     projected = states.project(weight.T, bias)
-    for k, (pair, own) in enumerate(zip(pairs, states.all(), strict=True)):
+    for k, (pair, own) in enumerate(zip(pairs, states.side_by_side(), strict=True)):
         expected = torch.stack(reference.encode(p, pair.source)).numpy()
         assert_close(own[: len(pair.source)], expected)
         assert_close(projected.all[k, : len(pair.source)], expected @ weight.T + bias)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hardalign.config import ModelConfig
 from hardalign.data.vocabulary import Vocabulary
@@ -15,7 +15,9 @@ from hardalign.systems import CHAINS, System, imported
 
 if TYPE_CHECKING:
     from hardalign.runtime.attention import Attention
-    from hardalign.runtime.unfed import Reader
+    from hardalign.runtime.unfed import Unfed
+
+AnyUnfed = TypeVar("AnyUnfed", bound="Unfed")
 
 
 @unwarned  # weights of a training that diverges overflow in the first product
@@ -68,23 +70,23 @@ def build_members(
     return runtime
 
 
-def build_reader(
+def build_unfed(
+    kind: type[AnyUnfed],
     config: ModelConfig,
     tensors: Mapping[str, Floats],
     attention: Attention,
     copied: Sequence[int] = (),
     tags: int = 0,
-) -> Reader:
-    """Returns the parts of a system without input feeding, with some attention.
+) -> AnyUnfed:
+    """Returns some kind of system without input feeding, with some attention.
 
     The last two arguments are what ``copied_symbols`` and ``tags_beside`` return.
     """
     from hardalign.runtime.decoder import Decoder
     from hardalign.runtime.encoder import Encoder
     from hardalign.runtime.output import Output
-    from hardalign.runtime.unfed import Reader
 
-    return Reader(
+    return kind(
         Encoder(tensors, config.encoder_layers),
         Decoder(tensors, config.decoder_layers, tags),
         attention,
@@ -104,26 +106,25 @@ def _unfed(
 
         monotone = system.attention == "monotone chain"
         chain = ChainAttention(tensors, UNFED, config.decoder, monotone)
-        return Chained(build_reader(config, tensors, chain, *options), chain)
-    kind = PriorAttention if system.attention == "prior" else Attention
-    reader = build_reader(config, tensors, kind(tensors, UNFED), *options)
-    return Soft(reader) if system.head == "soft" else Hard(reader)
+        return build_unfed(Chained, config, tensors, chain, *options)
+    attention = (PriorAttention if system.attention == "prior" else Attention)(tensors, UNFED)
+    kind = Soft if system.head == "soft" else Hard
+    return build_unfed(kind, config, tensors, attention, *options)
 
 
 def _fed(system: System, config: ModelConfig, tensors: Mapping[str, Floats]) -> Runtime[Any, Any]:
     from hardalign.runtime.attention import Attention
     from hardalign.runtime.encoder import Encoder
-    from hardalign.runtime.fed import FedDecoder, FedParts, HardFed, SoftFed
+    from hardalign.runtime.fed import AlphaFed, FedDecoder, HardFed, SoftFed
     from hardalign.runtime.output import Output
 
     name = attention_name(system)
-    joint = len(tensors[f"{name}.combine.bias"])
-    parts = FedParts(
+    parts = (
         Encoder(tensors, config.encoder_layers),
-        FedDecoder(tensors, config.decoder_layers, joint),
+        FedDecoder(tensors, config.decoder_layers, len(tensors[f"{name}.combine.bias"])),
         Attention(tensors, name),
         Output(tensors, name, config.decoder),
     )
     if system.head == "soft":
-        return SoftFed(parts)
-    return HardFed(parts, knows_symbol=system.feedback == "posterior")
+        return SoftFed(*parts)
+    return (HardFed if system.feedback == "posterior" else AlphaFed)(*parts)

@@ -25,11 +25,6 @@ Plus = Callable[[Floats, int], Floats]
 """The sum of a semiring, of log-probabilities along an axis."""
 
 
-def best(x: Floats, axis: int = -1) -> Floats:
-    """Returns the maximum along an axis."""
-    return np.asarray(x.max(axis))
-
-
 @dataclass(frozen=True)
 class Chain(Lattice):
     """Paths through the source positions."""
@@ -57,7 +52,7 @@ class Chain(Lattice):
 
     def best_path(self) -> Ints:
         """Returns the most probable path [P, I], by the Viterbi algorithm."""
-        scores, _ = self._forward(best)
+        scores, _ = self._forward(np.max)
         path = scores[:, 1:].argmax(-1)  # right for each last step, to be mended before it
         for i in range(self.emission.shape[1] - 1, 0, -1):
             came = scores[:, i, :, None] + self.transitions(i)

@@ -20,7 +20,7 @@ from hardalign.runtime.interface import Step
 from hardalign.runtime.lattice import Lattice
 from hardalign.runtime.numbers import Bools, Floats, Ints, log_softmax, logsumexp
 from hardalign.runtime.output import Output
-from hardalign.runtime.unfed import Reader, State, Unfed
+from hardalign.runtime.unfed import State, Unfed
 from hardalign.runtime.words import Targets, Words
 
 
@@ -72,27 +72,25 @@ class ChainAttention(Attention):
 class Chained(Unfed):
     """Each symbol is produced from one source position; paths of positions are summed exactly."""
 
-    def __init__(self, reader: Reader, attention: ChainAttention) -> None:
-        super().__init__(reader)
-        self._attention = attention
+    _attention: ChainAttention
 
     def _step(self, state: State, rows: Ints, symbols: Ints, tolerance: float) -> Step[State]:
         """Returns log p(· | y_<i, x), all alignments of the prefix summed."""
         before = _before(state, rows, symbols)
-        state = self._reader.advance(state, rows, symbols)
+        state = self._advance(state, rows, symbols)
         memory, word, prefixes = state.memory, state.word, state.prefixes
         scores = self._attention.scores(memory, word, state.decoded)[:, 0]
         queries = self._attention.jump_queries(prefixes.states)[prefixes.row]
         keys, present = _jump_keys(memory)[word], memory.present[word]
         moves = self._attention.log_transition(queries, keys, scores, present)
         log_alpha = logsumexp(before[:, :, None] + moves, 1)
-        mixture = self._reader.mixture(state, log_alpha, tolerance)
+        mixture = self._mixture(state, log_alpha, tolerance)
         return Step(mixture.log_probs, np.exp(log_alpha), replace(state, mixture=mixture))
 
     def _follow(self, memory: Memory, targets: Targets) -> Lattice:
         """Returns the exact lattice: a chain."""
-        states, row = self._reader.decoder.follow(targets, memory.tags)
-        emission = self._reader.emission_of(states, row, memory, targets)
+        states, row = self._decoder.follow(targets, memory.tags)
+        emission = self._emission(states, row, memory, targets)
         scores = self._attention.scores(memory, targets.word, states[row])  # [P, I, J]
         queries = self._attention.jump_queries(states)
         keys, present = _jump_keys(memory)[targets.word], memory.present[targets.word]

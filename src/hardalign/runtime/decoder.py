@@ -8,14 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hardalign.data.vocabulary import BEGIN
-from hardalign.runtime.lstm import (
-    LSTM,
-    Carried,
-    Hidden,
-    begin_layers,
-    distinct,
-    step_layers,
-)
+from hardalign.runtime.lstm import LSTM, Carried, Hidden, begin_layers, distinct, step_layers
 from hardalign.runtime.numbers import Floats, Ints, rows_of
 from hardalign.runtime.words import Targets, Words
 

@@ -64,8 +64,8 @@ class SourceStates(BothWays):
         back = self.back @ weight[size:]
         return SourceVectors(ahead, back, self.ahead_row, self.back_row)
 
-    def all(self) -> Floats:
-        """Returns the states of all symbols, both directions side by side: [B, J, 2H]."""
+    def side_by_side(self) -> Floats:
+        """Returns the states of all symbols, both directions: [B, J, 2H]."""
         return np.concatenate([self.ahead[self.ahead_row], self.back[self.back_row]], -1)
 
 
@@ -92,11 +92,11 @@ class Encoder:
         states = SourceStates(ahead, back, ahead_row, back_row[row, mirrored])
         for ahead_lstm, back_lstm in self._upper:
             # What comes from both sides is a word's own: nothing is shared from here on.
-            below = states.all()
-            own = np.arange(words.symbols.size).reshape(words.symbols.shape)
+            below = states.side_by_side()
+            rows = np.arange(words.symbols.size).reshape(words.symbols.shape)
             ahead = _read_vectors(ahead_lstm, below)
             back = _read_vectors(back_lstm, below[row, mirrored])
-            states = SourceStates(ahead, back, own, own[row, mirrored])
+            states = SourceStates(ahead, back, rows, rows[row, mirrored])
         return states
 
 

@@ -4,27 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 
 from hardalign.runtime.attention import Attention, Memory
 from hardalign.runtime.encoder import Encoder
-from hardalign.runtime.interface import Runtime, Step
+from hardalign.runtime.interface import Runtime, State, Step
 from hardalign.runtime.lattice import Independent, Lattice, Weighted, draw
 from hardalign.runtime.lstm import LSTM, Hidden, begin_layers, step_layers
-from hardalign.runtime.numbers import (
-    Floats,
-    Ints,
-    log_softmax,
-    logsumexp,
-    rows_of,
-    unwarned,
-)
+from hardalign.runtime.numbers import Floats, Ints, log_softmax, logsumexp, rows_of, unwarned
 from hardalign.runtime.output import Mixture, Output
 from hardalign.runtime.words import Targets, Words
-
-State = TypeVar("State")
 
 
 class FedDecoder:
@@ -57,34 +47,26 @@ class FedDecoder:
         return step_layers(self._layers, projected, hidden, rows)
 
 
-@dataclass(frozen=True)
-class FedParts:
-    """The parts that input-fed systems share."""
-
-    encoder: Encoder
-    decoder: FedDecoder
-    attention: Attention
-    output: Output
-
-    def look(self, memory: Memory, word: Ints, hidden: Hidden) -> tuple[Floats, Floats]:
-        """Returns log α [N, J] and the decoder half of S(h ⊕ e) [N, d_s]."""
-        decoded = hidden[-1][0]
-        log_alpha = self.attention.log_alpha(memory, word, decoded[:, None], 0)[:, 0]
-        return log_alpha, self.output.queries(decoded)
-
-
 class Fed(Runtime[Memory, State]):
     """A system whose decoder reads what attention saw."""
 
-    def __init__(self, parts: FedParts) -> None:
-        self._parts = parts
-        self.symbols = parts.output.symbols
+    def __init__(
+        self, encoder: Encoder, decoder: FedDecoder, attention: Attention, output: Output
+    ) -> None:
+        self._encoder, self._decoder = encoder, decoder
+        self._attention, self._output = attention, output
+        self.symbols = output.symbols
 
     @unwarned
     def read(self, words: Words) -> Memory:
         """Reads source words."""
-        parts = self._parts
-        return parts.attention.remember(words, parts.encoder(words), parts.output)
+        return self._attention.remember(words, self._encoder(words), self._output)
+
+    def _look(self, memory: Memory, word: Ints, hidden: Hidden) -> tuple[Floats, Floats]:
+        """Returns log α [N, J] and the decoder half of S(h ⊕ e) [N, d_s]."""
+        decoded = hidden[-1].h
+        log_alpha = self._attention.log_alpha(memory, word, decoded[:, None], 0)[:, 0]
+        return log_alpha, self._output.queries(decoded)
 
 
 @dataclass(frozen=True)
@@ -105,7 +87,7 @@ class SoftFed(Fed[SoftFedState]):
     def start(self, memory: Memory) -> SoftFedState:
         """Returns the state before the first step."""
         every = np.arange(len(memory.words))
-        return SoftFedState(memory, every, *self._parts.decoder.begin(len(every)))
+        return SoftFedState(memory, every, *self._decoder.begin(len(every)))
 
     @unwarned
     def step(
@@ -113,21 +95,20 @@ class SoftFed(Fed[SoftFedState]):
     ) -> Step[SoftFedState]:
         """Returns log softmax(W c̄_i); nothing of the mix is left out."""
         del tolerance
-        parts, word = self._parts, state.word[rows]
-        hidden = parts.decoder.step(state.hidden, rows, symbols, state.fed[rows])
-        log_alpha, queries = parts.look(state.memory, word, hidden)
+        word = state.word[rows]
+        hidden = self._decoder.step(state.hidden, rows, symbols, state.fed[rows])
+        log_alpha, queries = self._look(state.memory, word, hidden)
         alpha = np.exp(log_alpha)
         joint = (alpha[:, None] @ rows_of(state.memory.output_keys.vectors.all, word))[:, 0]
         joint += queries
         np.tanh(joint, out=joint)
         after = SoftFedState(state.memory, word, hidden, joint)
-        return Step(parts.output.log_probs(joint), alpha, after)
+        return Step(self._output.log_probs(joint), alpha, after)
 
     def follow(self, memory: Memory, targets: Targets) -> Lattice:
         """Returns attention weights, and scores that are exact."""
         every = np.arange(len(targets.word))
-        start = self._parts.decoder.begin(len(every))
-        state = SoftFedState(memory, targets.word, *start)
+        state = SoftFedState(memory, targets.word, *self._decoder.begin(len(every)))
         scores, alphas = [], []
         for symbols, classes in zip(targets.previous.T, targets.classes.T, strict=True):
             step = self.step(state, every, symbols)
@@ -159,24 +140,15 @@ class HardFed(Fed[HardFedState]):
     The model's own p(y | x) sums over |x|^|y| alignments, each with a decoder of its own. To score
     and predict without chance there is a rule: feed back f(h_i, e_j) of the best position j, and
     produce the symbol by Σ_j α_j(i) p(y_i | j, y_<i, x). That is a proper distribution over
-    strings.
+    strings. The best position is that of the posterior, given the symbol that was chosen.
     """
 
-    def __init__(self, parts: FedParts, knows_symbol: bool) -> None:
-        """Makes a runtime.
-
-        Args:
-            parts: Of the model.
-            knows_symbol: Whether the best position is that of the posterior, given the symbol that
-                was chosen, or that of α.
-        """
-        super().__init__(parts)
-        self._knows_symbol = knows_symbol
+    _knows_symbol = True
 
     def start(self, memory: Memory) -> HardFedState:
         """Returns the state before the first step."""
         every = np.arange(len(memory.words))
-        hidden, fed = self._parts.decoder.begin(len(every))
+        hidden, fed = self._decoder.begin(len(every))
         nowhere = np.zeros((len(every), memory.present.shape[1]), fed.dtype)
         return HardFedState(memory, every, hidden, fed, nowhere, None)
 
@@ -185,15 +157,15 @@ class HardFed(Fed[HardFedState]):
         self, state: HardFedState, rows: Ints, symbols: Ints, tolerance: float = 0.0
     ) -> Step[HardFedState]:
         """Returns log Σ_j α_j(i) p(· | j, y_<i, x), after the best positions were fed back."""
-        parts, memory, word = self._parts, state.memory, state.word[rows]
-        fed = state.queries[rows]
+        memory, word, fed = state.memory, state.word[rows], state.queries[rows]
         if state.mixture is not None:
-            log_alpha = state.log_alpha[rows]
-            weights = state.mixture.positions(rows, symbols) if self._knows_symbol else log_alpha
+            weights = state.log_alpha[rows]
+            if self._knows_symbol:
+                weights = state.mixture.positions(rows, symbols)
             fed = self._attended(memory, word, fed, weights.argmax(1))
-        hidden = parts.decoder.step(state.hidden, rows, symbols, fed)
-        log_alpha, queries = parts.look(memory, word, hidden)
-        mixture = Mixture.of(parts.output, queries, memory.output_keys, word, log_alpha, tolerance)
+        hidden = self._decoder.step(state.hidden, rows, symbols, fed)
+        log_alpha, queries = self._look(memory, word, hidden)
+        mixture = Mixture.of(self._output, queries, memory.output_keys, word, log_alpha, tolerance)
         after = HardFedState(memory, word, hidden, queries, log_alpha, mixture)
         return Step(mixture.log_probs, np.exp(log_alpha), after)
 
@@ -213,17 +185,15 @@ class HardFed(Fed[HardFedState]):
         weight is the product of the steps' sums.
         """
         pairs, steps, count = noise.shape
-        own = Targets(
-            np.repeat(targets.word, count),
-            np.repeat(targets.symbols, count, 0),
-            np.repeat(targets.lengths, count),
-        )
+        fields = (targets.word, targets.symbols, targets.lengths)
+        particles = Targets(*(np.repeat(field, count, 0) for field in fields))
         chance = noise.transpose(0, 2, 1).reshape(pairs * count, steps)
 
         def choose(_: Floats, log_joint: Floats, i: int) -> Ints:
             return draw(np.exp(log_softmax(log_joint)), chance[:, i])
 
-        weights = Independent(self._walk(memory, own, choose), own.steps).log_probs().sum(1)
+        lattice = Independent(self._walk(memory, particles, choose), particles.steps)
+        weights = lattice.log_probs().sum(1)
         return np.asarray(logsumexp(weights.reshape(pairs, count)) - np.log(count))
 
     @unwarned
@@ -241,15 +211,15 @@ class HardFed(Fed[HardFedState]):
         Returns:
             [P, I, J] log α_j(i) + log p(y_i | j, y_<i, x).
         """
-        parts, word = self._parts, targets.word
+        word = targets.word
         every = np.arange(len(word))
-        hidden, fed = parts.decoder.begin(len(word))
+        hidden, fed = self._decoder.begin(len(word))
         joints = []
         for i, symbols in enumerate(targets.previous.T):
-            hidden = parts.decoder.step(hidden, every, symbols, fed)
-            log_alpha, queries = parts.look(memory, word, hidden)
+            hidden = self._decoder.step(hidden, every, symbols, fed)
+            log_alpha, queries = self._look(memory, word, hidden)
             keys, symbol = memory.output_keys, targets.at(i)
-            log_joint = parts.output.emission_of(queries, every[:, None], keys, symbol)[:, 0]
+            log_joint = self._output.emission_of(queries, every[:, None], keys, symbol)[:, 0]
             log_joint += log_alpha
             joints.append(log_joint)
             fed = self._attended(memory, word, queries, choose(log_alpha, log_joint, i))
@@ -258,3 +228,9 @@ class HardFed(Fed[HardFedState]):
     def _attended(self, memory: Memory, word: Ints, queries: Floats, position: Ints) -> Floats:
         """Returns c̄ = f(h, e_j), [N, d_s], at one position of each row."""
         return np.asarray(np.tanh(queries + memory.output_keys.vectors.at(word, position)))
+
+
+class AlphaFed(HardFed):
+    """The same, but the best position is that of α, before the symbol is known."""
+
+    _knows_symbol = False

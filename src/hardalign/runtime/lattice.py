@@ -65,42 +65,20 @@ class Independent(Lattice):
 
 @dataclass(frozen=True)
 class Weighted(Lattice):
-    """Soft attention: weights of a mix, and no alignment to be certain of."""
+    """Soft attention and pointers: scores and α are known, and no alignment is left to chance."""
 
     scores: Floats
     """[P, I] log-probabilities of the symbols; 0 at padding."""
     alpha: Floats
-    """[P, I, J]"""
+    """[P, I, J] the weights of a mix; of a pointer, 1 where it is and 0 elsewhere."""
 
     def log_probs(self) -> Floats:
-        """Returns the exact scores [P, I] (eq. 8)."""
+        """Returns the scores [P, I]."""
         return self.scores
 
     def weights(self) -> Floats:
         """Returns α [P, I, J]."""
         return self.alpha
-
-
-@dataclass(frozen=True)
-class Path(Lattice):
-    """A pointer's one path."""
-
-    scores: Floats
-    """[P, I] log-probabilities of the actions that write each symbol; 0 at padding."""
-    positions: Ints
-    """[P, I]"""
-    width: int
-    """J, how many source positions there are."""
-
-    def log_probs(self) -> Floats:
-        """Returns the path's scores [P, I], whose sum is a lower bound of log p(y | x)."""
-        return self.scores
-
-    def weights(self) -> Floats:
-        """Returns 1 where the pointer is, 0 elsewhere: [P, I, J]."""
-        weights = np.zeros((*self.positions.shape, self.width), self.scores.dtype)
-        np.put_along_axis(weights, self.positions[..., None], 1, -1)
-        return weights
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import BEGIN, END, PAD
 from hardalign.runtime.encoder import Encoder
 from hardalign.runtime.interface import Runtime, Step
-from hardalign.runtime.lattice import Lattice, Path
+from hardalign.runtime.lattice import Lattice, Weighted
 from hardalign.runtime.lstm import LSTM, Hidden, begin_layers, step_layers
 from hardalign.runtime.numbers import Floats, Ints, log_softmax, unwarned
 from hardalign.runtime.words import Targets, Words, pad, source_columns
@@ -90,7 +90,7 @@ class Pointer(Runtime[PointerMemory, PointerState]):
         projected = memory.attended[word, pointer]
         projected += self._table[symbols]
         hidden = step_layers(self._layers, projected, state.hidden, rows)
-        logits = hidden[-1][0] @ self._weight
+        logits = hidden[-1].h @ self._weight
         logits += self._bias
         logits[pointer == memory.last[word], -1] = -np.inf  # there is nowhere left to step
         alpha = np.zeros((len(rows), memory.words.symbols.shape[1]), logits.dtype)
@@ -105,7 +105,7 @@ class Pointer(Runtime[PointerMemory, PointerState]):
         every = np.arange(len(actions))
         state, previous = self._start(memory, targets.word), np.full(len(actions), BEGIN)
         scores = np.zeros(targets.symbols.shape, self._bias.dtype)
-        path = np.zeros(targets.symbols.shape, np.intp)
+        alpha = np.zeros((*scores.shape, memory.words.symbols.shape[1]), scores.dtype)
         symbol = np.zeros(len(actions), np.intp)  # how many symbols each pair has written
         for action in actions.T:
             step = self.step(state, every, previous)
@@ -113,10 +113,9 @@ class Pointer(Runtime[PointerMemory, PointerState]):
             rows = np.flatnonzero(action != PAD)
             scores[rows, symbol[rows]] += step.log_probs[rows, action[rows] - END]
             rows = rows[action[rows] != self.silent]
-            columns = source_columns(state.pointer, memory.words.tag_counts[targets.word])
-            path[rows, symbol[rows]] = columns[rows]
+            alpha[rows, symbol[rows]] = step.alpha[rows]
             symbol[rows] += 1
-        return Path(scores, path, memory.words.symbols.shape[1])
+        return Weighted(scores, alpha)
 
     def _start(self, memory: PointerMemory, word: Ints) -> PointerState:
         hidden = begin_layers(self._layers, len(word))

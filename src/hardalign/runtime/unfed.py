@@ -36,54 +36,6 @@ class State:
         return self.prefixes.states[self.prefixes.row][:, None]
 
 
-@dataclass(frozen=True)
-class Reader:
-    """The parts that systems without input feeding share."""
-
-    encoder: Encoder
-    decoder: Decoder
-    attention: Attention
-    output: Output
-
-    def read(self, words: Words) -> Memory:
-        """Reads source words."""
-        tags = self.decoder.tags(words)
-        if tags is not None:
-            words = words.letters_only()
-        memory = self.attention.remember(words, self.encoder(words), self.output)
-        return replace(memory, tags=tags)
-
-    def start(self, memory: Memory) -> State:
-        """Returns the state before the first step."""
-        every = np.arange(len(memory.words))
-        return State(memory, every, self.decoder.begin(len(every), memory.tags), 0)
-
-    def advance(self, state: State, rows: Ints, symbols: Ints) -> State:
-        """Continues hypotheses ``rows`` [N] by one symbol [N] each."""
-        prefixes = self.decoder.step(state.prefixes, rows, symbols)
-        return State(state.memory, state.word[rows], prefixes, state.steps + 1)
-
-    def log_alpha(self, state: State) -> Floats:
-        """Returns log α [N, J] of the step that led to a state."""
-        first = state.steps - 1
-        return self.attention.log_alpha(state.memory, state.word, state.decoded, first)[:, 0]
-
-    def queries(self, prefixes: Prefixes) -> Floats:
-        """Returns the decoder half of S(h ⊕ e) of each hypothesis, [N, d_s]."""
-        return np.asarray(self.output.queries(prefixes.states)[prefixes.row])
-
-    def mixture(self, state: State, log_alpha: Floats, tolerance: float) -> Mixture:
-        """Mixes what the positions of each hypothesis emit; see ``Mixture.of``."""
-        queries, keys = self.queries(state.prefixes), state.memory.output_keys
-        return Mixture.of(self.output, queries, keys, state.word, log_alpha, tolerance)
-
-    def emission_of(self, states: Floats, row: Ints, memory: Memory, targets: Targets) -> Floats:
-        """Returns log p(y_i | j, y_<i, x) [P, I, J] by what ``Decoder.follow`` returns."""
-        return self.output.emission_of(
-            self.output.queries(states), row, memory.output_keys, targets
-        )
-
-
 class Unfed(Runtime[Memory, State]):
     """A system whose steps depend on the prefix and the source words alone.
 
@@ -91,18 +43,26 @@ class Unfed(Runtime[Memory, State]):
     told in the columns that all systems have, begin, tags, letters and end.
     """
 
-    def __init__(self, reader: Reader) -> None:
-        self._reader = reader
-        self.symbols = reader.output.symbols
+    def __init__(
+        self, encoder: Encoder, decoder: Decoder, attention: Attention, output: Output
+    ) -> None:
+        self._encoder, self._decoder = encoder, decoder
+        self._attention, self._output = attention, output
+        self.symbols = output.symbols
 
     @unwarned
     def read(self, words: Words) -> Memory:
         """Reads source words."""
-        return self._reader.read(words)
+        tags = self._decoder.tags(words)
+        if tags is not None:
+            words = words.letters_only()
+        memory = self._attention.remember(words, self._encoder(words), self._output)
+        return replace(memory, tags=tags)
 
     def start(self, memory: Memory) -> State:
         """Returns the state before the first step."""
-        return self._reader.start(memory)
+        every = np.arange(len(memory.words))
+        return State(memory, every, self._decoder.begin(len(every), memory.tags), 0)
 
     @unwarned
     def step(self, state: State, rows: Ints, symbols: Ints, tolerance: float = 0.0) -> Step[State]:
@@ -127,22 +87,46 @@ class Unfed(Runtime[Memory, State]):
     @abstractmethod
     def _follow(self, memory: Memory, targets: Targets) -> Lattice: ...
 
+    def _advance(self, state: State, rows: Ints, symbols: Ints) -> State:
+        """Continues hypotheses ``rows`` [N] by one symbol [N] each."""
+        prefixes = self._decoder.step(state.prefixes, rows, symbols)
+        return State(state.memory, state.word[rows], prefixes, state.steps + 1)
+
+    def _log_alpha(self, state: State) -> Floats:
+        """Returns log α [N, J] of the step that led to a state."""
+        first = state.steps - 1
+        return self._attention.log_alpha(state.memory, state.word, state.decoded, first)[:, 0]
+
+    def _queries(self, prefixes: Prefixes) -> Floats:
+        """Returns the decoder half of S(h ⊕ e) of each hypothesis, [N, d_s]."""
+        return np.asarray(self._output.queries(prefixes.states)[prefixes.row])
+
+    def _mixture(self, state: State, log_alpha: Floats, tolerance: float) -> Mixture:
+        """Mixes what the positions of each hypothesis emit; see ``Mixture.of``."""
+        queries, keys = self._queries(state.prefixes), state.memory.output_keys
+        return Mixture.of(self._output, queries, keys, state.word, log_alpha, tolerance)
+
+    def _emission(self, states: Floats, row: Ints, memory: Memory, targets: Targets) -> Floats:
+        """Returns log p(y_i | j, y_<i, x) [P, I, J] by what ``Decoder.follow`` returns."""
+        queries = self._output.queries(states)
+        return self._output.emission_of(queries, row, memory.output_keys, targets)
+
 
 class Hard(Unfed):
     """Hard attention: α outside the softmax, a mixture over positions, exactly (section 3)."""
 
     def _step(self, state: State, rows: Ints, symbols: Ints, tolerance: float) -> Step[State]:
         """Returns log Σ_j α_j(i) p(· | j, y_<i, x)."""
-        state = self._reader.advance(state, rows, symbols)
-        log_alpha = self._reader.log_alpha(state)
-        mixture = self._reader.mixture(state, log_alpha, tolerance)
+        state = self._advance(state, rows, symbols)
+        log_alpha = self._log_alpha(state)
+        mixture = self._mixture(state, log_alpha, tolerance)
         return Step(mixture.log_probs, np.exp(log_alpha), state)
 
     def _follow(self, memory: Memory, targets: Targets) -> Lattice:
         """Returns the exact lattice: positions are independent given both strings."""
-        states, row = self._reader.decoder.follow(targets, memory.tags)
-        log_alpha = self._reader.attention.log_alpha(memory, targets.word, states[row], 0)
-        log_joint = self._reader.emission_of(states, row, memory, targets)
+        states, row = self._decoder.follow(targets, memory.tags)
+        log_alpha = self._attention.log_alpha(memory, targets.word, states[row], 0)
+        log_joint = self._emission(states, row, memory, targets)
         log_joint += log_alpha
         return Independent(log_joint, targets.steps)
 
@@ -153,18 +137,17 @@ class Soft(Unfed):
     def _step(self, state: State, rows: Ints, symbols: Ints, tolerance: float) -> Step[State]:
         """Returns log softmax(W f(h_i, c_i)); nothing of the mix is left out."""
         del tolerance
-        state = self._reader.advance(state, rows, symbols)
-        alpha = np.exp(self._reader.log_alpha(state))
-        queries = self._reader.queries(state.prefixes)
+        state = self._advance(state, rows, symbols)
+        alpha = np.exp(self._log_alpha(state))
+        queries = self._queries(state.prefixes)
         log_probs = self._log_probs(queries[:, None], alpha[:, None], state.memory, state.word)
         return Step(log_probs[:, 0], alpha, state)
 
     def _follow(self, memory: Memory, targets: Targets) -> Lattice:
         """Returns attention weights, and scores that are exact (eq. 8)."""
-        reader = self._reader
-        states, row = reader.decoder.follow(targets, memory.tags)
-        alpha = np.exp(reader.attention.log_alpha(memory, targets.word, states[row], 0))
-        queries = reader.output.queries(states)[row]
+        states, row = self._decoder.follow(targets, memory.tags)
+        alpha = np.exp(self._attention.log_alpha(memory, targets.word, states[row], 0))
+        queries = self._output.queries(states)[row]
         log_probs = self._log_probs(queries, alpha, memory, targets.word)
         chosen = np.take_along_axis(log_probs, targets.classes[..., None], -1)[..., 0]
         return Weighted(np.where(targets.steps, chosen, 0), alpha)
@@ -173,4 +156,4 @@ class Soft(Unfed):
         """Returns [N, I, V]; the encoder half of S commutes with the mixing of states."""
         joint = alpha @ rows_of(memory.output_keys.vectors.all, word)
         joint += queries
-        return self._reader.output.log_probs(np.tanh(joint, out=joint))
+        return self._output.log_probs(np.tanh(joint, out=joint))

@@ -8,7 +8,7 @@ import numpy as np
 from hardalign.config import ModelConfig
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.runtime.attention import Attention, Memory
-from hardalign.runtime.build import build_reader
+from hardalign.runtime.build import build_unfed
 from hardalign.runtime.numbers import Floats, Ints, log_softmax
 from hardalign.runtime.unfed import Hard
 from hardalign.shapes import UNFED, Shapes, parameter_shapes
@@ -32,7 +32,7 @@ class SlopeAttention(Attention):
 
 def runtime(config: ModelConfig, tensors: Mapping[str, Floats]) -> Hard:
     """Returns a model that answers."""
-    return Hard(build_reader(config, tensors, SlopeAttention(tensors, UNFED)))
+    return build_unfed(Hard, config, tensors, SlopeAttention(tensors, UNFED))
 
 
 def shapes(config: ModelConfig, vocabulary: Vocabulary) -> Shapes:
