@@ -55,7 +55,7 @@ class Oracle(nn.Module):
         return pad(self._actions(pairs))[0].to(batch.source.device)
 
     def _actions(self, pairs: Sequence[Encoded]) -> list[list[int]]:
-        """Aligns whatever is not remembered, all at once."""
+        """Returns the actions of pairs; aligns whatever is not remembered, all at once."""
         if len(self._cache) > CACHED_PAIRS:
             self._cache = {}
         # Other threads may forget everything meanwhile: what they leave behind stays whole.
@@ -68,13 +68,13 @@ class Oracle(nn.Module):
 
 
 def _stored(table: aligner.Floats) -> Tensor:
-    """A table for a buffer: in the precision every device has, its one infinity left out."""
+    """Returns a table for a buffer: in every device's precision, its one infinity left out."""
     stored = torch.from_numpy(table).to(torch.float32)
     stored[0, 0] = 0.0  # never read
     return stored
 
 
 def _forget(oracle: nn.Module, _: Any) -> None:
-    """Other weights, another table: what it aligned before may align differently now."""
+    """Forgets alignments: those of other weights, and so of another table, may differ."""
     assert isinstance(oracle, Oracle)
     oracle._cache.clear()

@@ -142,12 +142,12 @@ class Reading:
         return cls(memory, (batch.target - END).clamp(min=0), steps)
 
     def repeated(self, times: int) -> Self:
-        """The same with every step several times in a row: [B, I·times]."""
+        """Returns the same with every step several times in a row: [B, I·times]."""
         target, steps = (t.repeat_interleave(times, 1) for t in (self.target, self.steps))
         return replace(self, target=target, steps=steps)
 
     def step(self, i: int, times: int) -> Self:
-        """One step alone, several times: [B, times]."""
+        """Returns one step alone, several times: [B, times]."""
         target, steps = (t[:, i, None].expand(-1, times) for t in (self.target, self.steps))
         return replace(self, target=target, steps=steps)
 

@@ -31,12 +31,12 @@ class Batch:
         return self.source.shape[0]
 
     def to(self, device: torch.device) -> Batch:
-        """The same batch on another device."""
+        """Returns the same batch on another device."""
         return Batch(*(tensor.to(device, non_blocking=True) for tensor in vars(self).values()))
 
 
 def collate(pairs: Sequence[Encoded]) -> Batch:
-    """Put pairs side by side, padded to the longest of them."""
+    """Puts pairs side by side, padded to the longest of them."""
     source, source_lengths = pad([pair.source for pair in pairs])
     target, target_lengths = pad([pair.target for pair in pairs])
     tag_counts = torch.tensor([pair.tags for pair in pairs])
@@ -44,7 +44,7 @@ def collate(pairs: Sequence[Encoded]) -> Batch:
 
 
 def without_tags(batch: Batch) -> Batch:
-    """The same pairs with begin, letters and end only, no wider than the longest of them."""
+    """Returns the pairs with begin, letters and end only, no wider than the longest of them."""
     lengths = batch.source_lengths - batch.tag_counts
     position = torch.arange(int(lengths.max()), device=batch.source.device)
     columns = position + torch.where(position > 0, batch.tag_counts.unsqueeze(1), 0)
@@ -55,7 +55,7 @@ def without_tags(batch: Batch) -> Batch:
 
 
 def pad(rows: Sequence[list[int]]) -> tuple[Tensor, Tensor]:
-    """Rows of numbers as one tensor [B, longest], and their lengths [B]."""
+    """Returns rows of numbers as one tensor [B, longest], and their lengths [B]."""
     lengths = [len(row) for row in rows]
     longest = max(lengths)
     padded = [row + [PAD] * (longest - len(row)) for row in rows]

@@ -69,8 +69,8 @@ def build_model(config: ModelConfig, vocabulary: Vocabulary) -> Transducer:
 def compose(system: System, config: ModelConfig, vocabulary: Vocabulary) -> Transducer:
     """Returns a new network of the parts that a row names."""
     if system.feeding is None:
-        head, objective = HEADS[system.head, system.attention], OBJECTIVES[system.objective]
-        return unfed(config, vocabulary, head, objective(config))
+        make_head, objective = HEADS[system.head, system.attention], OBJECTIVES[system.objective]
+        return unfed(config, vocabulary, make_head, objective(config))
     if system.feeding == "pointed":
         return _pointed(config, vocabulary)
     return _fed(system, config, vocabulary)
@@ -79,7 +79,7 @@ def compose(system: System, config: ModelConfig, vocabulary: Vocabulary) -> Tran
 def unfed(
     config: ModelConfig,
     vocabulary: Vocabulary,
-    head: Callable[[Sizes], Head],
+    make_head: Callable[[Sizes], Head],
     objective: Objective,
 ) -> Transducer:
     """Returns a system without input feeding, of some head and objective."""
@@ -93,16 +93,18 @@ def unfed(
         config.dropout,
         tags=config.embedding if tags else 0,
     )
-    own = head((2 * config.encoder, config.decoder, full_joint(config), symbols))
+    head = make_head((2 * config.encoder, config.decoder, full_joint(config), symbols))
     if copied := copied_symbols(config, vocabulary):
-        own.attention.copy_symbols(copied)
-    return UnfedTransducer(encoder, decoder, own, objective, tags)
+        head.attention.copy_symbols(copied)
+    return UnfedTransducer(encoder, decoder, head, objective, tags)
 
 
 def _fed(system: System, config: ModelConfig, vocabulary: Vocabulary) -> Transducer:
     symbols = len(vocabulary.target)
     encoder = _encoder(config, len(vocabulary.source))
-    feeding = _feeding(system, config, symbols)
+    feeding: Feeding = Concatenated(config.embedding, full_joint(config))
+    if system.feeding == "merged":
+        feeding = Merged(config.embedding, merged_joint(config, symbols))
     decoder = FedDecoder(
         symbols, config.embedding, feeding, config.decoder, config.decoder_layers, config.dropout
     )
@@ -111,12 +113,6 @@ def _fed(system: System, config: ModelConfig, vocabulary: Vocabulary) -> Transdu
         return FedTransducer(encoder, decoder, SoftFeedHead(attention), FedLikelihood())
     head = HardFeedHead(attention, system.feedback)
     return FedTransducer(encoder, decoder, head, FED_OBJECTIVES[system.objective](config))
-
-
-def _feeding(system: System, config: ModelConfig, symbols: int) -> Feeding:
-    if system.feeding == "merged":
-        return Merged(config.embedding, merged_joint(config, symbols))
-    return Concatenated(config.embedding, full_joint(config))
 
 
 def _pointed(config: ModelConfig, vocabulary: Vocabulary) -> Transducer:

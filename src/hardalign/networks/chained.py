@@ -17,10 +17,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from hardalign.networks.attention import Attention, Memory, Reading
-from hardalign.networks.unfed import TRAINING, Head
+from hardalign.networks.unfed import HardHead
 from hardalign.ops.chain import Transitions, chain_log_likelihood
-from hardalign.ops.layer import EXACT
-from hardalign.ops.mixture import mixture_log_joint
 from hardalign.sizes import CHAIN_REACH
 
 
@@ -67,7 +65,7 @@ class MonotoneAttention(ChainAttention):
     monotone = True
 
 
-class ChainHead(Head):
+class ChainHead(HardHead):
     """Each symbol is produced from one source position; paths of positions are summed exactly."""
 
     attention: ChainAttention
@@ -78,15 +76,9 @@ class ChainHead(Head):
     def log_likelihood(self, decoded: Tensor, reading: Reading) -> Tensor:
         """Returns log p(y_i | y_<i, x) [B, I]; 0 at padding steps."""
         transitions = self.attention.transitions(decoded, reading.memory)
-        emission = self._emission(decoded, reading)
-        evidence = chain_log_likelihood(lambda steps: transitions(steps).to(emission), emission)
-        return evidence.masked_fill(~reading.steps, 0.0)  # where it is 0 but for rounding
-
-    def _emission(self, decoded: Tensor, reading: Reading) -> Tensor:
-        """Returns log p(y_i | a_i = j, y_<i, x) [B, I, J]; −inf at padding positions."""
         # Every position weighs the same here: none is left out, whatever the tolerance.
         equal = decoded.new_zeros(*reading.steps.shape, reading.memory.present.shape[1])
         equal = equal.masked_fill(~reading.memory.present.unsqueeze(1), -torch.inf)
-        layer = self.attention.output_layer(self.attention.output_query(decoded), reading.memory)
-        tolerance = TRAINING if self.training else EXACT
-        return mixture_log_joint(equal, layer, reading.target, reading.steps, tolerance)
+        emission = self.log_joint(equal, self.attention.output_query(decoded), reading)
+        evidence = chain_log_likelihood(lambda steps: transitions(steps).to(emission), emission)
+        return evidence.masked_fill(~reading.steps, 0.0)  # where it is 0 but for rounding

@@ -28,7 +28,7 @@ class Encoder(nn.Module):
         self.backwards = nn.ModuleList(nn.LSTM(size, hidden, batch_first=True) for size in sizes)
 
     def forward(self, source: Tensor, lengths: Tensor) -> Tensor:
-        """States [B, J, 2·hidden] of source symbols [B, J]."""
+        """Returns the states [B, J, 2·hidden] of source symbols [B, J]."""
         position = torch.arange(source.shape[1], device=source.device)  # [J]
         mirrored = lengths.unsqueeze(1) - 1 - position  # [B, J]
         mirrored = torch.where(mirrored >= 0, mirrored, position)

@@ -45,12 +45,12 @@ class SampledPositions(Objective):
         repeated = log_alpha.unsqueeze(2).expand(-1, -1, self.samples, -1)
         position = sample_positions(repeated)  # [B, I, k]
         word, step = steps.nonzero(as_tuple=True)  # [R]: padding steps are left behind here
-        own = position[word, step]  # [R, k]
+        drawn = position[word, step]  # [R, k]
         layer = attention.output_layer(attention.output_query(decoded), memory)
         columns = (word, step, reading.target[word, step])
         words, places, target = (column.repeat_interleave(self.samples) for column in columns)
-        rewards = emission_log_prob(layer, Cells(words, places, own.flatten()), target)
-        rewards = rewards.view_as(own)  # [R, k]
+        rewards = emission_log_prob(layer, Cells(words, places, drawn.flatten()), target)
+        rewards = rewards.view_as(drawn)  # [R, k]
         log_alpha = log_alpha.gather(2, position)[word, step]  # [R, k]
         advantage = leave_one_out(rewards.detach())
         losses = surrogate(rewards, log_alpha, advantage).mean(1)  # [R]

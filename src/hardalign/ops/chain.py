@@ -42,7 +42,8 @@ def chain_log_likelihood(transitions: Transitions, emission: Tensor) -> Tensor:
         return _Forward.apply(before, transitions(steps), emitted)  # type: ignore[no-any-return, no-untyped-call]
 
     blocks = _blocks(emission)
-    before, evidence = _start(emission), []
+    before, evidence = torch.full_like(emission[:, 0], -torch.inf), []
+    before[:, 0] = 0.0  # the chain begins at position 0
     # Split, not sliced: the gradient of a slice is as large as all that it was cut from.
     parts = torch.split(emission, [steps.stop - steps.start for steps in blocks], 1)
     for steps, emitted in zip(blocks, parts, strict=True):
@@ -55,21 +56,14 @@ def chain_log_likelihood(transitions: Transitions, emission: Tensor) -> Tensor:
 
 
 def _blocks(emission: Tensor) -> list[slice]:
-    """Slices of the steps whose transitions stay within ``BLOCK_FLOATS``."""
+    """Returns slices of the steps whose transitions stay within ``BLOCK_FLOATS``."""
     rows, steps, positions = emission.shape
     size = max(1, BLOCK_FLOATS // (rows * positions**2))
     return [slice(start, min(start + size, steps)) for start in range(0, steps, size)]
 
 
-def _start(emission: Tensor) -> Tensor:
-    """[B, J] log-probabilities of a_0: position 0 is certain."""
-    start = torch.full_like(emission[:, 0], -torch.inf)
-    start[:, 0] = 0.0
-    return start
-
-
 def _filter(before: Tensor, transition: Tensor, emission: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The forward algorithm over a block of steps, normalised at each.
+    """Runs the forward algorithm over a block of steps, normalised at each.
 
     Returns:
         log p(y_i | y_<i, x) [B, I], log p(a_i = j | y_<i, x) [B, I, J], and, once its symbol is
@@ -85,7 +79,7 @@ def _filter(before: Tensor, transition: Tensor, emission: Tensor) -> tuple[Tenso
 
 
 def _origins(transition: Tensor, predicted: Tensor, filtered: Tensor) -> Tensor:
-    """[B, I, J, J] p(a_{i-1} = k | a_i = j, y_<i, x) at [:, i, k, j]; 0 where j is not reached."""
+    """Returns p(a_{i-1} = k | a_i = j, y_<i, x) [B, I, J, J] at [:, i, k, j]; 0 if unreached."""
     reached = predicted.clamp(min=torch.finfo(predicted.dtype).min)  # −inf less −inf would be nan
     return (filtered[:, :-1].unsqueeze(3) + transition).sub_(reached.unsqueeze(2)).exp_()
 

@@ -87,24 +87,24 @@ class _Arithmetic:
         return cls(query.mul(2).exp_(), key.mul(2).exp_(), weight, bias, shortcut=True)
 
     def activation(self, rows: Tensor, columns: Tensor) -> Tensor:
-        """[R, d_s] tanh(q + k) of some rows of each half."""
+        """Returns tanh(q + k) [R, d_s] of some rows of each half."""
         query, key = self.query.index_select(0, rows), self.key.index_select(0, columns)
         if not self.shortcut:
             return query.add_(key).tanh_()
         return query.mul_(key).add_(1).reciprocal_().mul_(-2).add_(1)
 
     def logits(self, activation: Tensor) -> Tensor:
-        """[R, V] W f + b."""
+        """Returns W f + b [R, V]."""
         return torch.addmm(self.bias, activation, self.weight.t())
 
 
 def _gate_logits(activation: Tensor, weight: Tensor, bias: Tensor, own: Tensor) -> Tensor:
-    """[R] of copying; −inf where a position has no symbol ``own`` [R] to copy."""
+    """Returns logits of copying [R]; −inf where a position has no symbol ``own`` [R] to copy."""
     return torch.addmv(bias, activation, weight).masked_fill_(own < 0, -torch.inf)
 
 
 def _largest(tensor: Tensor) -> float:
-    """The largest absolute value."""
+    """Returns the largest absolute value."""
     if not tensor.numel():
         return 0.0
     low, high = torch.aminmax(tensor)
@@ -112,14 +112,14 @@ def _largest(tensor: Tensor) -> float:
 
 
 def _chunks(cells: int, weight: Tensor) -> Iterator[slice]:
-    """Slices of the cell list whose buffers stay within ``CHUNK_FLOATS``."""
+    """Yields slices of the cell list whose buffers stay within ``CHUNK_FLOATS``."""
     size = max(64, CHUNK_FLOATS // (weight.shape[0] + weight.shape[1]))
     for start in range(0, cells, size):
         yield slice(start, start + size)
 
 
 def _considerable(grad: Tensor, word: Tensor, tolerance: float) -> Tensor:
-    """Cells [R'] whose gradients count beside the largest one of the same word."""
+    """Returns the cells [R'] whose gradients count beside the largest one of the same word."""
     size = grad.abs()
     words = int(word.max()) + 1 if len(word) else 0
     largest = size.new_zeros(words).scatter_reduce(0, word, size, "amax")
