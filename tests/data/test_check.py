@@ -98,6 +98,8 @@ def test_against_the_training_data() -> None:
     assert shared.count == 1
     assert shared.samples == ("line 1: ab → x (there line 2)",)
     assert compared["unknown symbols"].samples == ("d (U+0064 LATIN SMALL LETTER D) × 2",)
+    assert compared["unspellable symbols"].samples == ("y (U+0079 LATIN SMALL LETTER Y) × 1",)
+    assert not any(kind.startswith("rare") for kind in compared)
 
 
 def test_the_size_it_can_feed() -> None:

@@ -80,6 +80,23 @@ def test_descriptions() -> None:
     assert (hard.examples, tagged.examples) == (["cab", "bad", "add"], [])
 
 
+@pytest.mark.parametrize(
+    ("model", "word"),
+    [
+        ("en-g2p", "knight"),
+        ("fr-g2p", "oiseau"),
+        ("is-g2p", "fjall"),
+        ("nb-g2p", "skje"),
+        ("en-ko", "Hamilton"),
+        ("en-inflect", "city\tN;PL"),
+    ],
+)
+def test_examples_are_of_the_language(model: str, word: str) -> None:
+    (description,) = describe_models(load_models([model]), {})
+    assert word in description.examples
+    assert len(description.examples) == 5
+
+
 def test_a_lexicon_is_read_for_every_model(tmp_path: Path) -> None:
     file = tmp_path / "known.tsv"
     file.write_text("ab\tyx\nab\txy\ncd\tz\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from statistics import median
 
@@ -66,11 +66,12 @@ def check(
     """
     spelt = list(training_pairs(examples))
     pairs = [_normalised(pair, layout) for pair in spelt]
+    rare = RARE if against is None else 0  # what is rare in a test set may be learned all the same
     findings = [
         *_repetitions(pairs, layout),
-        *_symbols("source", [pair.source for pair in pairs], pairs),
-        *_symbols("target", [pair.targets[0] for pair in pairs], pairs),
-        *_symbols("tag", [pair.tags for pair in pairs], pairs),
+        *_symbols("source", [pair.source for pair in pairs], pairs, rare),
+        *_symbols("target", [pair.targets[0] for pair in pairs], pairs, rare),
+        *_symbols("tag", [pair.tags for pair in pairs], pairs, rare),
         *_blanks(pairs, layout),
         *_spellings(spelt, layout),
         *_lengths(pairs, layout),
@@ -135,8 +136,10 @@ def _repetitions(pairs: Sequence[Example], layout: Format) -> list[Finding]:
     ]
 
 
-def _symbols(side: str, strings: Sequence[Symbols], pairs: Sequence[Example]) -> list[Finding]:
-    """Finds symbols that are rare, look like others, or show nothing."""
+def _symbols(
+    side: str, strings: Sequence[Symbols], pairs: Sequence[Example], rare: int
+) -> list[Finding]:
+    """Finds symbols that occur fewer than ``rare`` times, look like others, or show nothing."""
     counts = Counter(symbol for string in strings for symbol in string)
     lines: dict[str, int] = {}
     for string, pair in zip(strings, pairs, strict=True):
@@ -146,14 +149,14 @@ def _symbols(side: str, strings: Sequence[Symbols], pairs: Sequence[Example]) ->
     def where(symbol: str) -> str:
         return f"{describe(symbol)} × {counts[symbol]}, first in line {lines[symbol]}"
 
-    rare = sorted((s for s in counts if counts[s] < RARE), key=lambda s: (counts[s], lines[s]))
+    few = sorted((s for s in counts if counts[s] < rare), key=lambda s: (counts[s], lines[s]))
     alike = [" and ".join(map(where, group)) for group in look_alikes(counts)]
     unseen = [where(symbol) for symbol in sorted(counts) if is_invisible(symbol)]
     return [
         *_finding(
             f"rare {side} symbols",
-            f"they occur fewer than {RARE} times: are they errors?",
-            [where(symbol) for symbol in rare],
+            f"they occur fewer than {rare} times: are they errors?",
+            [where(symbol) for symbol in few],
         ),
         *_finding(
             f"look-alike {side} symbols",
@@ -226,10 +229,12 @@ def _comparison(
     """Finds what a test set must not share with its training set, and what it must."""
     lines = {pair.key: pair.line for pair in reversed(training)}
     shared = {pair.key: pair for pair in reversed(pairs) if pair.key in lines}
-    known = {symbol for pair in training for symbol in (*pair.source, *pair.tags)}
-    unknown = Counter(
-        symbol for pair in pairs for symbol in (*pair.source, *pair.tags) if symbol not in known
-    )
+
+    def unknown(symbols: Callable[[Example], Symbols]) -> list[str]:
+        known = {symbol for pair in training for symbol in symbols(pair)}
+        counts = Counter(s for pair in pairs for s in symbols(pair) if s not in known)
+        return [f"{describe(symbol)} × {count}" for symbol, count in counts.most_common()]
+
     return [
         *_finding(
             "sources in training",
@@ -239,7 +244,12 @@ def _comparison(
         *_finding(
             "unknown symbols",
             "symbols and tags of sources that are not in the training data",
-            [f"{describe(symbol)} × {count}" for symbol, count in unknown.most_common()],
+            unknown(lambda pair: (*pair.source, *pair.tags)),
+        ),
+        *_finding(
+            "unspellable symbols",
+            "symbols of targets that are not in the training data: no model of it can write them",
+            unknown(lambda pair: pair.targets[0]),
         ),
     ]
 

@@ -14,14 +14,21 @@ from hardalign.predictor import Predictor, load
 from hardalign.serve.messages import ModelAnswer
 from hardalign.systems import SCORES
 
+NAMES = ("Barcelona", "Victoria", "Hamilton", "Robert", "Martin")
+"""Words to begin with, for models that write characters, not sounds."""
 EXAMPLES = (
-    *("psychology", "knight", "thought", "queue", "rhythm"),
-    *("Shakespeare", "Barcelona", "Tokyo", "walk\tV;PST", "sing\tV;PST", "city\tN;PL"),
-    *("김민준", "서울", "さくら", "とうきょう", "Москва", "cab", "bad", "add"),
+    ("þjóð", "fjall", "hestur", "norðurljós", "jökull"),
+    ("kjærlighet", "skje", "sjokolade", "bjørn", "hjerte"),
+    ("château", "oiseau", "garçon", "fille", "œil"),
+    ("psychology", "knight", "thought", "queue", "rhythm"),
+    ("walk\tV;PST", "study\tV;PST", "city\tN;PL", "box\tN;PL", "plan\tV;V.PTCP;PRS"),
+    ("김민준", "서울", "한국", "사람", "사랑"),
+    ("さくら", "とうきょう", "おはよう", "ねこ", "いぬ"),
+    ("Москва", "книга", "спасибо", "человек", "солнце"),
+    ("cab", "bad", "add"),
 )
-"""Words to begin with; a model is shown with those that it can spell."""
-SHOWN = 5
-"""How many of them."""
+"""Words to begin with, a line for each language or task. A model is shown with those that it can
+spell of the line of which it can spell most; of the first such line, if there are several."""
 
 
 def load_models(models: Iterable[str]) -> dict[str, Predictor]:
@@ -58,7 +65,7 @@ def load_lexicons(files: Sequence[str], models: Mapping[str, Predictor]) -> dict
             if len(models) == 1:
                 raise
             raise HardalignError(
-                f"the lexicon does not fit the model {name}: {error}; serve that model alone"
+                f"the lexicon does not fit the model {name}: {error}; serve it without this one"
             ) from error
     return lexicons
 
@@ -120,10 +127,16 @@ def _describe(name: str, predictor: Predictor, known: int) -> ModelAnswer:
 def _examples(predictor: Predictor, tagged: bool) -> list[str]:
     """Returns words that a model can spell, as its format writes them."""
     layout, source = predictor.description.format, predictor.description.vocabulary.source
-    words = []
-    for example in EXAMPLES:
-        letters, _, tags = example.partition("\t")
-        if bool(tags) == tagged and not source.unknown(letters, tags.split(";") if tags else ()):
+
+    def spelled(line: tuple[str, ...]) -> list[str]:
+        words = []
+        for letters, _, tags in (example.partition("\t") for example in line):
             word = layout.join_source(tuple(letters))
-            words.append("\t".join([word, tags.replace(";", layout.tag_separator)][: 1 + tagged]))
-    return words[:SHOWN]
+            unknown = source.unknown(layout.source_symbols(word), tags.split(";") if tags else ())
+            if bool(tags) == tagged and not unknown:
+                tags = tags.replace(";", layout.tag_separator)
+                words.append(f"{word}\t{tags}" if tagged else word)
+        return words
+
+    lines = EXAMPLES if layout.target_separator else (NAMES, *EXAMPLES)
+    return max(map(spelled, lines), key=len)
