@@ -15,7 +15,7 @@ from hardalign.decoding.batch import Aligned, Answer, AnyRuntime, Batch
 from hardalign.decoding.history import Hypothesis
 from hardalign.decoding.settings import Search
 from hardalign.decoding.stream import in_batches
-from hardalign.runtime.numbers import Floats, logsumexp
+from hardalign.runtime.numbers import Floats, Ints, logsumexp
 from hardalign.runtime.words import Targets, Words
 
 Result = TypeVar("Result")
@@ -81,8 +81,8 @@ def symbol_scores(
         spellable = [_spellable(pair) for pair in batch]
         targets = [pair.target for pair in spellable]
         rows = Batch(runtime, batch).scores(range(len(batch)), targets)
-        for row, pair, part in zip(rows, batch, spellable, strict=True):
-            known = row if part is pair else row[:-1]  # the end of what was cut is not its end
+        for row, pair, cut in zip(rows, batch, spellable, strict=True):
+            known = row if cut is pair else row[:-1]  # the end of what was cut is not its end
             yield known + [-math.inf] * (len(pair.target) - len(known))
 
     return _in_pairs(runtime, work, pairs, threads)
@@ -102,7 +102,7 @@ def align(runtime: AnyRuntime, pairs: Iterable[Encoded], threads: int = 1) -> It
     return _in_pairs(runtime, work, pairs, threads)
 
 
-def sample_alignments(runtime: AnyRuntime, pair: Encoded, noise: Floats) -> Floats:
+def sample_alignments(runtime: AnyRuntime, pair: Encoded, noise: Floats) -> Ints:
     """Draws alignments of a pair from p(a | x, y).
 
     Args:
@@ -133,12 +133,12 @@ def estimate(runtime: AnyRuntime, pair: Encoded, particles: int, seed: Sequence[
         return -math.inf
     memory, targets = runtime.read(Words.of([pair])), Targets.of([0], [pair.target])
     random = np.random.default_rng(seed)
-    parts = []
+    estimates = []
     for start in range(0, particles, PARTICLES):
         count = min(PARTICLES, particles - start)
-        (part,) = runtime.estimate(memory, targets, random.random((1, len(pair.target), count)))
-        parts.append(float(part) + math.log(count / particles))
-    return float(logsumexp(np.array(parts)))
+        (value,) = runtime.estimate(memory, targets, random.random((1, len(pair.target), count)))
+        estimates.append(float(value) + math.log(count / particles))
+    return float(logsumexp(np.array(estimates)))
 
 
 def _in_pairs(

@@ -94,13 +94,13 @@ class Batch:
             exact: Whether log-probabilities must be exact; else the search's own sums will do.
             alignments: Whether to align each string with its word.
         """
-        strings = self._search(search, places, exact)
+        lists = self._search(search, places, exact)
         if not alignments:
-            return [[Answer(string) for string in own] for own in strings]
-        owners = [word for word, own in enumerate(strings) for _ in own]
-        targets = [[*string.symbols, END] for own in strings for string in own]
-        aligned = iter(self.align(owners, targets))
-        return [[Answer(string, next(aligned)) for string in own] for own in strings]
+            return [[Answer(string) for string in strings] for strings in lists]
+        owners = [word for word, strings in enumerate(lists) for _ in strings]
+        targets = [[*string.symbols, END] for strings in lists for string in strings]
+        aligned = self.align(owners, targets)
+        return [[Answer(string, next(aligned)) for string in strings] for strings in lists]
 
     def scores(
         self, owners: Sequence[int], targets: Sequence[Sequence[int]]
@@ -130,8 +130,8 @@ class Batch:
         every = np.arange(len(self._words))
         if search.width == 1:
             tolerance = EXACT_TOLERANCE if exact else TOLERANCE
-            strings = greedy(self._runtime, self._memory, self._words, every, tolerance)
-            return [[string] for string in strings]
+            best = greedy(self._runtime, self._memory, self._words, every, tolerance)
+            return [[string] for string in best]
         lists = self._beams(every.tolist(), search.width, search.keep)
         return self._rescored(every.tolist(), lists) if exact else lists
 
@@ -163,42 +163,42 @@ class Batch:
 
     def _covering(self, mass: float) -> list[list[Hypothesis]]:
         """Returns the shortest lists of some probability, from beams as narrow as possible."""
-        strings: list[list[Hypothesis]] = [[] for _ in self._sources]
+        covering: list[list[Hypothesis]] = [[] for _ in self._sources]
         pending, width = list(range(len(self._sources))), MASS_BEAM
         while pending:
             lists = self._rescored(pending, self._beams(pending, width, width, mass))
-            for word, own in zip(pending, lists, strict=True):
-                strings[word] = own[: bisect_left(covered(own), mass) + 1]
+            for word, strings in zip(pending, lists, strict=True):
+                covering[word] = strings[: bisect_left(covered(strings), mass) + 1]
             if width >= MASS_BEAM_LIMIT:
                 break
-            pending = [word for word in pending if covered(strings[word])[-1] < mass]
+            pending = [word for word in pending if covered(covering[word])[-1] < mass]
             width *= 2
-        return strings
+        return covering
 
     def _rescored(
-        self, which: Sequence[int], strings: list[list[Hypothesis]]
+        self, which: Sequence[int], lists: list[list[Hypothesis]]
     ) -> list[list[Hypothesis]]:
         """Returns the same strings of some words with exact log-probabilities, best first.
 
         A model whose strings have many paths keeps the sum over the paths that the search met.
         """
         if not self._cut_beams or self._runtime.silent >= 0:
-            return strings
+            return lists
         finished = [
             (word, [*string.symbols, END])
-            for word, own in zip(which, strings, strict=True)
-            for string in own
+            for word, strings in zip(which, lists, strict=True)
+            for string in strings
             if string.finished
         ]
         scores = self.scores([word for word, _ in finished], [target for _, target in finished])
         exact = [
             [
                 replace(string, log_prob=math.fsum(next(scores))) if string.finished else string
-                for string in own
+                for string in strings
             ]
-            for own in strings
+            for strings in lists
         ]
-        return [sorted(own, key=lambda string: -string.log_prob) for own in exact]
+        return [sorted(strings, key=lambda string: -string.log_prob) for strings in exact]
 
     def _follow(self, owners: Sequence[int], targets: Sequence[Sequence[int]]) -> Iterator[Lattice]:
         """Yields lattices that together hold all of some targets, in order."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import islice, zip_longest
-from typing import TypeVar
 
 import numpy as np
 
@@ -12,12 +11,9 @@ from hardalign.decoding.finalists import Finalists
 from hardalign.decoding.grid import Grid
 from hardalign.decoding.history import History, Hypothesis, limits
 from hardalign.decoding.walk import greedy
-from hardalign.runtime.interface import Runtime
-from hardalign.runtime.numbers import Bools, Floats, Ints, logsumexp
+from hardalign.runtime.interface import Memory, Runtime, State
+from hardalign.runtime.numbers import Bools, Ints, logsumexp
 from hardalign.runtime.words import Words
-
-Memory = TypeVar("Memory")
-State = TypeVar("State")
 
 SLACK = 1e-4
 """How far apart the log-probabilities of one string may be that were computed in other company."""
@@ -65,10 +61,11 @@ def beam_search(
     finished, cut_off = (Finalists(len(which), width, paths) for _ in range(2))
     limit = limits(words)[which]
     shortest, position = int(limit.min()), 0
-    quick = []
+    quick: list[Hypothesis] = []
+    floor = np.full(len(which), -np.inf)  # what is less probable is not followed
     if not paths and width > keep == 1:
         quick = greedy(runtime, memory, words, which, tolerance)
-    floor = _floor(quick, len(which))
+        floor[:] = [best.log_prob - SLACK if best.finished else -np.inf for best in quick]
     grid, state, rows = Grid.start(len(which)), runtime.start(memory), which
     previous = np.full(len(which), BEGIN)  # [N]
     prefixes = np.full(len(which), -1)  # [N]
@@ -89,15 +86,8 @@ def beam_search(
         grid = grid.where(wanted & (grid.scores >= floor[grid.word][:, None]))
         grid, rows, previous = grid.compacted()
         state, prefixes = step.state, prefixes[rows]
-    strings = _best(history, finished, cut_off, keep)
-    return [own or [first] for own, first in zip_longest(strings, quick)]
-
-
-def _floor(quick: list[Hypothesis], words: int) -> Floats:
-    """Returns the log-probability [words] of each word's greedy answer, if it has one."""
-    if not quick:
-        return np.full(words, -np.inf)
-    return np.array([best.log_prob - SLACK if best.finished else -np.inf for best in quick])
+    lists = _best(history, finished, cut_off, keep)
+    return [strings or [first] for strings, first in zip_longest(lists, quick)]
 
 
 def _promising(grid: Grid, finished: Finalists, keep: int, mass: float, paths: bool) -> Bools:
@@ -117,12 +107,8 @@ def _best(
     """Reads off the best finished strings of each word or, if it has none, the best cut off."""
     done = finished.scores[:, :1] > -np.inf
     scores, prefix, last = (
-        np.where(done, one, other)[:, :keep]
-        for one, other in (
-            (finished.scores, cut_off.scores),
-            (finished.prefix, cut_off.prefix),
-            (finished.last, cut_off.last),
-        )
+        np.where(done, getattr(finished, column), getattr(cut_off, column))[:, :keep]
+        for column in ("scores", "prefix", "last")
     )
     wanted = scores > -np.inf
     wanted[:, 1:] &= done

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
 
 import numpy as np
 
 from hardalign.data.vocabulary import BEGIN, END
 from hardalign.decoding.history import LENGTH_LIMIT, History, Hypothesis, limits
-from hardalign.runtime.interface import Runtime
+from hardalign.runtime.interface import Memory, Runtime, State
 from hardalign.runtime.numbers import Floats, Ints
 from hardalign.runtime.words import Words
 
-Memory = TypeVar("Memory")
-State = TypeVar("State")
 Choose = Callable[[Floats, Ints, int], Ints]
 """From log-probabilities [N, V], the walkers [N] they are of, and the number of the step to the
 columns [N] that are chosen."""
