@@ -31,8 +31,35 @@ def test_a_dictionary_of_a_text(command: Command, model: Path) -> None:
     assert list(dict.fromkeys(row[0] for row in found)) == ["ab", "c", "cab"]
     best = [row[1] for row in found if row[1] == "1.0"]
     assert len(best) >= 3
-    assert "3 words, 0 of them known, 3 computed now" in result.err
+    assert "3 words written; 3 computed now" in result.err
     assert "1 number ('12')" in result.err
+
+
+def test_mass_that_was_not_reached_is_told(command: Command, model: Path) -> None:
+    result = command("lexicon", model, "-", "--style", "tsv", "--mass", 0.999, stdin=b"cab ab")
+    masses = {"ab": 0.0, "cab": 0.0}
+    for word, _, probability, _ in rows(result.out):
+        masses[word] += float(probability)
+    short = [word for word, mass in masses.items() if mass < 0.999]
+    assert f"{len(short)} word" in result.err
+    assert f"not covered to 0.999 by a beam of 256: {', '.join(map(repr, short))}" in result.err
+    enough = command("lexicon", model, "-", "--style", "tsv", "--mass", 0.001, stdin=b"cab ab")
+    assert "not covered" not in enough.err
+
+
+@pytest.mark.parametrize("style", ["mfa", "kaldi", "cmudict"])
+def test_symbols_are_parted_by_blanks_and_read_back(
+    style: str, command: Command, model: Path, tmp_path: Path
+) -> None:
+    """The model is one of characters, without blanks between them."""
+    table, out = tmp_path / "table", tmp_path / "out"
+    for form, file in (("tsv", table), (style, out)):
+        command("lexicon", model, "-", "--style", form, "--output", file, stdin=b"cab")
+    ((_, text, *_),) = rows(table.read_text())
+    assert len(text) > 1
+    assert out.read_text().rstrip("\n").endswith(" ".join(text))
+    again = command("lexicon", model, "-", "--style", "tsv", "--known", out, stdin=b"cab")
+    assert rows(again.out) == [["cab", text, "1.000000", "lexicon"]]
 
 
 def test_known_words_and_the_cache(command: Command, model: Path, tmp_path: Path) -> None:
@@ -45,7 +72,7 @@ def test_known_words_and_the_cache(command: Command, model: Path, tmp_path: Path
         ["ab", "BA", "1.000000", "lexicon"],
         ["ab", "AB", "1.000000", "lexicon"],
     ]
-    assert "2 words, 1 of them known, 1 computed now" in first.err
+    assert "2 words written, 1 of them known; 1 computed now" in first.err
     before = out.read_text()
     second = command("lexicon", model, "-", *settings, stdin=b"ab\nc\n")
     assert "0 computed now" in second.err

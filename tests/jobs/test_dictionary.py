@@ -3,6 +3,7 @@ from __future__ import annotations
 import resource
 import sqlite3
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,35 @@ def test_a_word_alone_on_its_line_is_whole() -> None:
     ]
 
 
+def test_a_list_means_what_it_says() -> None:
+    entries = made(["-ism", "pre-", "Hello.", "wait--", "- yes", "X-Ray-"])
+    assert words(entries) == ["-ism", "hello", "pre-", "wait", "x-ray-", "yes"]
+    known = Lexicon(WORDS)
+    known.add(tuple("mr."), ("M",))
+    with Dictionary(FakePredictor(), known, Search()) as dictionary:  # type: ignore[arg-type]
+        dictionary.add_text(["Mr.", "Dr.", "Mr. Cat"])
+        dictionary.open_cache()
+        list(dictionary.compute())
+        assert words(list(dictionary.entries())) == ["cat", "dr", "mr", "mr."]
+
+
+def test_symbols_that_are_parted_in_the_model_only() -> None:
+    jamo = replace(FORMATS["pairs"], normalization="NFD")
+    entry = Entry("a", [(1.0, "한 국")], known=False)
+    assert list(write_entry(entry, "cmudict", jamo)) == ["a ᄒ ᅡ ᆫ ᄀ ᅮ ᆨ\n"]
+    assert list(write_entry(entry, "tsv", jamo)) == ["a\t한 국\t1.000000\tmodel\n"]
+    assert list(write_entry(entry, "cmudict", FORMATS["pairs"])) == ["a 한 국\n"]
+
+
+def test_words_that_the_mass_was_not_reached_for() -> None:
+    with Dictionary(FakePredictor(), KNOWN, Search(mass=0.9)) as dictionary:  # type: ignore[arg-type]
+        dictionary.add_text(["a of"])
+        dictionary.open_cache()
+        list(dictionary.compute())
+        assert len(list(dictionary.entries(min_prob=0.5))) == 2
+        assert dictionary.uncovered == {"a": 1}
+
+
 def test_the_best_stays_whatever_its_probability() -> None:
     assert [len(entry.pronunciations) for entry in made(["a"], min_prob=0.2)] == [1]
     assert [len(entry.pronunciations) for entry in made(["a"], min_prob=0.9)] == [1]
@@ -115,8 +145,6 @@ def test_an_interrupted_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_what_is_cut_off_or_empty_is_left_out() -> None:
     class Broken(FakePredictor):
         def _prediction(self, example: Any, symbols: Any, *rest: Any) -> Any:
-            from dataclasses import replace
-
             made = super()._prediction(example, symbols, *rest)
             if "b" in example.source:
                 return replace(made, finished=False)
@@ -181,7 +209,7 @@ ENTRIES = [
 
 
 def written(style: str) -> list[str]:
-    return [line for entry in ENTRIES for line in write_entry(entry, style)]
+    return [line for entry in ENTRIES for line in write_entry(entry, style, WORDS)]
 
 
 def test_styles() -> None:
@@ -269,7 +297,8 @@ def test_a_text_is_read_as_it_comes() -> None:
 
 @pytest.mark.parametrize("style", STYLES)
 def test_words_so_long_that_their_probability_is_zero(style: str) -> None:
-    lines = list(write_entry(Entry("a" * 1000, [(0.0, "A"), (0.0, "B")], known=False), style))
+    entry = Entry("a" * 1000, [(0.0, "A"), (0.0, "B")], known=False)
+    lines = list(write_entry(entry, style, WORDS))
     assert len(lines) == 2
     assert all("nan" not in line for line in lines)
 

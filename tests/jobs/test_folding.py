@@ -29,6 +29,8 @@ def folded(word: str, letters: str = "'abcdefghijklmnopqrstuvwxyz") -> str | Non
         ("кот", None),
         ("caт", None),
         ("猫", None),
+        ("ﬁnal", "final"),
+        ("ｆｕＬＬ", "full"),
         ("-", None),
         ("", None),
     ],
@@ -40,10 +42,12 @@ def test_words(word: str, expected: str | None) -> None:
 def test_what_the_model_has_is_left_alone() -> None:
     assert folded("caféß", "acefés") == "caféss"
     assert folded("Ab", "abA") == "Ab"
+    assert folded("ﬁǆ", "dﬁž") == "ﬁdž"
+    assert folded("Ǆ", "dzž") == "dž"
     assert folded("isn't", "ints") == "isnt"
 
 
-@pytest.mark.parametrize("apostrophe", ["'", "’"])
+@pytest.mark.parametrize("apostrophe", ["'", "’", "´", "`"])
 def test_an_apostrophe_is_read_as_the_one_that_the_model_has(apostrophe: str) -> None:
     for letters in ("п'ять", "п’ять"):
         folding = Folding(Alphabet(tuple(letters)))

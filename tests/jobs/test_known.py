@@ -70,7 +70,10 @@ def test_a_model_of_separated_symbols_and_one_of_characters(tmp_path: Path) -> N
     assert lexicon(tmp_path, "o f\tAH1 V\n", spaced).pronunciations(("o", "f"))
     assert lexicon(tmp_path, "of  AH1 V\n", spaced).pronunciations(("o", "f"))
     pairs = FakePredictor(layout=FORMATS["pairs"])
-    assert lexicon(tmp_path, "of\tAV\n", pairs).pronunciations(("o", "f")) == (("A", "V"),)
+    for line in ("of\tAV", "of\tA V", "of\t0.9\tA V", "of 1.0 A V", "of A V"):
+        assert lexicon(tmp_path, f"{line}\n", pairs).pronunciations(("o", "f")) == (("A", "V"),)
+    blank = FakePredictor(layout=FORMATS["pairs"], phones=["A", " ", "V"])
+    assert lexicon(tmp_path, "of\tA V\n", blank).pronunciations(("o", "f")) == (("A", " ", "V"),)
 
 
 def test_gzip_and_several_files(tmp_path: Path) -> None:
@@ -78,7 +81,8 @@ def test_gzip_and_several_files(tmp_path: Path) -> None:
     first.write_bytes(gzip.compress(b"of\tAH1 V\n"))
     second.write_text("of\tAH0 V\nat\tAE1 T\n")
     known = read_lexicon([first, second], FakePredictor().description)
-    assert known.pronunciations(("o", "f")) == (("AH1", "V"), ("AH0", "V"))
+    assert known.pronunciations(("a", "t")) == (("AE1", "T"),)
+    assert known.pronunciations(("o", "f")) == (("AH1", "V"),)  # the first file decides
     assert len(known) == 2
 
 
@@ -145,6 +149,11 @@ def test_known_words_are_found_as_people_write_them(tmp_path: Path) -> None:
     assert [answer.predictions[0].source for answer in answers] == [one.text for one in typed]
     assert predictor.asked == ["tés", "of"]
     assert folding.changes == {("é", "e"): 1}
+
+
+def test_known_words_are_found_with_what_is_invisible(tmp_path: Path) -> None:
+    known = lexicon(tmp_path, "not\u00adion\tN\n")
+    assert known.pronunciations(tuple("no\u00adtion")) == (("N",),)
 
 
 def test_blanks_that_the_model_knows_stay(tmp_path: Path) -> None:

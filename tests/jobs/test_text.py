@@ -42,6 +42,7 @@ def test_everything_but_the_words_stays() -> None:
 
 def test_apostrophes() -> None:
     assert spoken("isn't isn’t") == "{I S N ' T} {I S N ' T}"
+    assert spoken("isn´t isn`t `hi´") == "{I S N ' T} {I S N ' T} `{H I}´"
     assert spoken("'hi' dogs'") == "'{H I}' {D O G S}'"
     known = known_words(Qem="AH0 M", hi="HH AY1")
     assert spoken("'em 'hi' em", lexicon=known) == "{AH0 M} '{HH AY1}' {E M}"
@@ -76,6 +77,9 @@ def test_capitals_are_words_unless_they_are_to_be_spelled() -> None:
     assert spoken("US I", predictor=predictor, report=report) == "{U S} {I}"
     assert predictor.asked == ["us", "i"]
     assert report.remarks() == ["read as words though in capitals: 'US'"]
+    report = TextReport()
+    assert spoken("US NASA КОТ", report=report, lexicon=known_words(nasa="N")) == "{U S} {N} КОТ"
+    assert report.remarks()[1:] == ["read as words though in capitals: 'US'"]
     predictor, report = FakePredictor(), TextReport()
     known = known_words(us="AH1 S", u="Y UW1")
     spelled = {"spell_capitals": True, "lexicon": known, "report": report}
@@ -91,6 +95,29 @@ def test_letters_that_the_model_has_not() -> None:
     assert any("é as e × 1, ß as ss × 1" in remark for remark in report.remarks())
     known = known_words(café="K AE1")
     assert spoken("Café", lexicon=known) == "{K AE1}"
+
+
+def test_letters_that_are_several_or_wide() -> None:
+    report = TextReport()
+    assert spoken("ﬁnal ＦＵＬＬ", report=report) == "{F I N A L} {F U L L}"
+    assert any("ﬁ as fi × 1" in remark for remark in report.remarks())
+
+
+def test_what_is_invisible_inside_a_word_is_not_read() -> None:
+    report, predictor = TextReport(), FakePredictor()
+    assert spoken("hy\u00adphen \u200b zero\u200bwidth", report=report, predictor=predictor) == (
+        "{H Y P H E N} \u200b {Z E R O W I D T H}"
+    )
+    assert report.remarks() == []
+    assert spoken("a\u200cb", predictor=FakePredictor(letters="ab\u200c")) == "{A \u200c B}"
+    assert spoken("a\u200cb") == "{A B}"
+
+
+def test_addresses_are_not_pronounced() -> None:
+    report = TextReport()
+    text = "see https://a.org/b, or me@a.org"
+    assert spoken(text, report=report) == "{S E E} https://a.org/b, {O R} me@a.org"
+    assert report.remarks() == ["not pronounced: 2 addresses ('https://a.org/b', 'me@a.org')"]
 
 
 def test_what_is_not_pronounced_is_counted_and_named() -> None:
@@ -189,7 +216,7 @@ def test_a_model_with_tags_is_refused() -> None:
 def test_no_word_is_too_long() -> None:
     report = TextReport()
     assert spoken("a " + "b" * 5000, report=report) == "{A} " + "b" * 5000
-    assert "1 word in other letters" in report.remarks()[0]
+    assert report.remarks() == [f"not pronounced: 1 word that is too long ('{'b' * 39}…')"]
 
 
 def test_blanks_that_the_model_has_never_seen() -> None:

@@ -27,9 +27,15 @@ def of_kind(line: str, kind: str) -> list[str]:
         ("कुत्ता और बिल्ली", ["कुत्ता", "और", "बिल्ली"]),
         ("кот, 猫", ["кот", "猫"]),
         ("COVID-19", ["COVID"]),
+        ("hy\u00adphen zero\u200bwidth \ufeffmark\u2060ed", None),
+        ("mi\u200c\u0301x con\u2060-\u2060joined is\u00adn\u00ad't", None),
+        ("o´clock isn`t `quoted´", None),
+        ("\u00ad -\u00ad- \u200b", []),
     ],
 )
-def test_words(line: str, words: list[str]) -> None:
+def test_words(line: str, words: list[str] | None) -> None:
+    if words is None:  # those between blanks
+        words = [word.strip("\ufeff") for word in line.split(" ")]
     assert of_kind(line, "word") == words
 
 
@@ -53,6 +59,24 @@ def test_abbreviations() -> None:
     assert of_kind("The U.S. at 10 a.m., i.e. now", "abbreviation") == ["U.S.", "a.m.", "i.e."]
     assert of_kind("U.S", "abbreviation") == ["U.S"]
     assert of_kind("Mr. A. Smith etc.", "abbreviation") == []
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("https://example.org/a-b?c=d&e=1", "HTTP://x.y", "www.example.com/", "ftp://h/~a_(b"),
+        *("jane.doe+x@mail.example.co.uk", "ян@почта.рф"),
+    ],
+)
+def test_addresses_are_whole(address: str) -> None:
+    line = f"see {address}, ({address}) or “{address}”."
+    assert of_kind(line, "address") == [address] * 3
+    assert of_kind(line, "word") == ["see", "or"]
+
+
+def test_what_is_no_address() -> None:
+    line = "and/or: www.. a@b me @home.Then :// http:// " + "a" * 10_000
+    assert of_kind(line, "address") == []
 
 
 def test_symbols() -> None:

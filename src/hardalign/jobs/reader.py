@@ -14,7 +14,7 @@ from hardalign.errors import HardalignError
 from hardalign.folder import Description
 from hardalign.jobs.folding import Folding
 from hardalign.jobs.known import Lexicon, word_symbols
-from hardalign.jobs.tokens import APOSTROPHES, HYPHENS, PLAIN, Token, tokens
+from hardalign.jobs.tokens import APOSTROPHES, HYPHENS, INVISIBLE, PLAIN, tokens
 
 NAMED = 10_000
 """Distinct pieces of each kind that are kept to be named in a report."""
@@ -22,7 +22,11 @@ _KINDS = {
     "number": ("number", "numbers"),
     "symbol": ("symbol", "symbols"),
     "word": ("word in other letters", "words in other letters"),
+    "long": ("word that is too long", "words that are too long"),
+    "address": ("address", "addresses"),
 }
+_AFFIX = re.compile(rf"^[{HYPHENS}](?=\w)|(?<=\w)[{HYPHENS}]$")
+"""The hyphen of a suffix (-ism) or of a prefix (pre-)."""
 
 
 class Reading(NamedTuple):
@@ -50,14 +54,14 @@ class TextReport:
     skipped: dict[str, Counter[str]] = field(default_factory=lambda: {k: Counter() for k in _KINDS})
     """What was not pronounced, by kind."""
     capitals: Counter[str] = field(default_factory=Counter)
-    """Words in capitals that were read as words."""
+    """Words in capitals that the model read as words."""
     cut_off: Counter[str] = field(default_factory=Counter)
     """Words of whose pronunciations the model found no end."""
     folding: Folding | None = None
 
-    def skip(self, token: Token) -> None:
+    def skip(self, kind: str, text: str) -> None:
         """Counts a piece that is not pronounced."""
-        count(self.skipped["word" if token.kind == "abbreviation" else token.kind], token.text)
+        count(self.skipped[kind], text)
 
     def remarks(self) -> list[str]:
         """Returns what was passed over or read differently, a line each."""
@@ -105,13 +109,20 @@ class Reader:
             raise HardalignError("this model cannot read text: it needs tags with each word")
         self._layout = description.format
         self._lexicon, self._report, self._spell = lexicon, report, spell_capitals
-        self._folding = report.folding = Folding(description.vocabulary.source)
+        alphabet = description.vocabulary.source
+        self._folding = report.folding = Folding(alphabet)
+        self._plain = PLAIN | {ord(m): m for m in INVISIBLE if not alphabet.unknown(m)}
 
     def words(self, line: str) -> Iterator[Reading]:
-        """Yields the words of a line; one that is alone on its line is taken whole."""
-        alone = list(tokens(line.strip()))
-        if len(alone) == 1 and alone[0].kind in ("word", "abbreviation"):
-            yield from self._piece(alone[0], [alone[0].text]).readings
+        """Yields the words of a line.
+
+        A word that is alone on its line is taken whole, also with a hyphen at its edge (-ism), and
+        so is a line that the lexicon has (mr.).
+        """
+        text = line.strip()
+        kinds = [token.kind for token in tokens(_AFFIX.sub("", text))]
+        if kinds in (["word"], ["abbreviation"]) or self._is_known(text):
+            yield from self._piece(text, [text]).readings
         else:
             for piece in self.pieces(line):
                 yield from piece.readings
@@ -128,9 +139,10 @@ class Reader:
                 yield from self._word(token.text, self._spell and not headline)
             elif token.kind == "abbreviation":
                 letters = [letter for letter in token.text if letter != "."]
-                yield self._piece(token, [token.text] if self._is_known(token.text) else letters)
+                whole = self._is_known(token.text)
+                yield self._piece(token.text, [token.text] if whole else letters)
             else:
-                self._report.skip(token)
+                self._report.skip(token.kind, token.text)
                 yield Piece(token.text, [])
 
     def _word(self, text: str, spell: bool) -> Iterator[Piece]:
@@ -148,21 +160,24 @@ class Reader:
     def _part(self, text: str, spell: bool) -> Piece:
         letters = [letter for letter in text if letter.isalpha()]
         capitals = text.isupper() and len(letters) > 1
+        piece = self._piece(text, letters if capitals and spell else [text])
         if capitals and not spell:
-            count(self._report.capitals, text)
-        return self._piece(Token("word", text), letters if capitals and spell else [text])
+            for reading in piece.readings:
+                if not self._lexicon.pronunciations(reading.source):
+                    count(self._report.capitals, text)
+        return piece
 
-    def _piece(self, token: Token, words: list[str]) -> Piece:
+    def _piece(self, piece: str, words: list[str]) -> Piece:
         """Returns a piece for which some words are pronounced, if all of them can be."""
         readings = []
         for text in words:
             word = self._symbols(text)
             source = word if self._lexicon.pronunciations(word) else self._folding.fold(word)
             if source is None:
-                self._report.skip(token)
-                return Piece(token.text, [])
+                self._report.skip("word" if word else "long", piece)
+                return Piece(piece, [])
             readings.append(Reading(word, source))
-        return Piece(token.text, readings)
+        return Piece(piece, readings)
 
     def _is_known(self, word: str) -> bool:
         return bool(self._lexicon.pronunciations(self._symbols(word)))
@@ -170,7 +185,7 @@ class Reader:
     def _symbols(self, word: str) -> Symbols:
         """Cuts a word as the model's format says; no symbols if it is too long to be a word."""
         try:
-            return word_symbols(word.translate(PLAIN), self._layout)
+            return word_symbols(word.translate(self._plain), self._layout)
         except HardalignError:
             return ()
 

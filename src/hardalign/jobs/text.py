@@ -2,8 +2,9 @@
 
 The rules, each of which has a test:
 
-- Line breaks, blanks and punctuation stay. Numbers, symbols and words in letters that the model
-  does not have (and that cannot be folded, see ``folding``) stay too, and are counted and named.
+- Line breaks, blanks and punctuation stay. Numbers, symbols, addresses, words that are too long and
+  words in letters that the model does not have (and that cannot be folded, see ``folding``) stay
+  too, and are counted and named.
 - A word is looked up in the lexicon, if there is one, before the model is asked.
 - Apostrophes inside a word belong to it (*isn't*); at its edges they are quotation marks, unless
   the lexicon has the word with them (*'em*).

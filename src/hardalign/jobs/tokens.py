@@ -2,10 +2,12 @@
 
 Every character has a class, and words are patterns of classes, so that all scripts are cut alike:
 
-- A word is letters with their marks. Apostrophes and hyphens between letters belong to it.
+- A word is letters with their marks. Apostrophes and hyphens between letters belong to it, and so
+  does what is invisible there, such as a soft hyphen.
 - Single letters with dots between them (U.S., a.m.) are an abbreviation, its last dot included.
 - What has a digit is a number, with all that is joined to it: 1999, $3.50, 10:30, 3rd, B2B, 50%.
 - Currency, mathematical and other signs, emoji, and & @ # % are symbols.
+- Addresses of the web (with :// or www.) and of mail are whole.
 - All else, blanks and punctuation, stands between words and stays as it is.
 """
 
@@ -17,14 +19,18 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Literal, NamedTuple
 
-Kind = Literal["word", "abbreviation", "number", "symbol", "between"]
+Kind = Literal["word", "abbreviation", "number", "symbol", "address", "between"]
 
-APOSTROPHES = "'’ʼ＇"
+APOSTROPHES = "'’ʼ＇´`"
 HYPHENS = "-‐‑"
-PLAIN = str.maketrans(
-    dict.fromkeys(APOSTROPHES, APOSTROPHES[0]) | dict.fromkeys(HYPHENS, HYPHENS[0])
-)
-"""All apostrophes are one, and so are all hyphens."""
+INVISIBLE = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
+"""The soft hyphen, and joiners and spaces without width."""
+PLAIN: dict[int, str | None] = {
+    **{ord(mark): APOSTROPHES[0] for mark in APOSTROPHES},
+    **{ord(mark): HYPHENS[0] for mark in HYPHENS},
+    **dict.fromkeys(map(ord, INVISIBLE)),
+}
+"""All apostrophes are one, and so are all hyphens; what is invisible is left out."""
 _SIGNS = "&@#%"
 _JOINTS = ",:"
 
@@ -33,7 +39,14 @@ _PATTERNS = re.compile(
     r"|(?P<abbreviation>(?<!a)a(?:\.a)+(?!a)\.?)"
     r"|(?P<word>'?a+(?:['-]a+)*'?)"
     r"|(?P<symbol>s)"
-    r"|(?P<between>[^a9s']+|.)"
+    r"|(?P<address>u+)"
+    r"|(?P<between>[^a9s'u]+|.)"
+)
+_INSIDE = re.compile(r"(?<=a)z+(?=[a'-])|(?<=['-])z+(?=a)")
+_ADDRESS = re.compile(
+    r"(?<!\w)(?:[a-z]{2,10}://|www\.)\S*[^\s.,;:!?'\"’”»)\]}>]"
+    r"|(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
+    re.IGNORECASE,
 )
 
 
@@ -50,8 +63,11 @@ def tokens(line: str) -> Iterator[Token]:
     >>> [token.text for token in tokens("It's 10:30, Jean-Luc!") if token.kind != "between"]
     ["It's", '10:30', 'Jean-Luc']
     """
-    classes = "".join(map(_class, line))
-    for match in _PATTERNS.finditer(classes):
+    classes = list(map(_class, line))
+    for match in _ADDRESS.finditer(line):
+        classes[match.start() : match.end()] = "u" * len(match[0])
+    joined = _INSIDE.sub(lambda match: "a" * len(match[0]), "".join(classes))
+    for match in _PATTERNS.finditer(joined):
         kind: Kind = match.lastgroup  # type: ignore[assignment]
         yield Token(kind, line[match.start() : match.end()])
 
@@ -62,6 +78,8 @@ def _class(character: str) -> str:
         return "'"
     if character in HYPHENS:
         return "-"
+    if character in INVISIBLE:
+        return "z"
     if character == "." or character in _JOINTS:
         return character
     category = unicodedata.category(character)[0]
