@@ -79,3 +79,18 @@ def test_no_folder(tmp_path: Path) -> None:
     with pytest.raises(HardalignError, match="no such folder"):
         write_report(tmp_path / "nowhere")
     assert not (tmp_path / "nowhere").exists()
+
+
+def test_runs_on_data_of_ones_own_say_nothing_of_the_paper(tmp_path: Path) -> None:
+    write(tmp_path, *(result("mine", system=name, correct=right(50)) for name in ("hard", "soft")))
+    write_report(tmp_path)
+    text = text_of(tmp_path)
+    assert text.startswith("# Results\n\nRuns: 2 complete")
+    assert "paper" not in text.partition("## System against system")[0]
+    assert "| mine | soft |" in text
+
+
+def test_a_folder_without_runs(tmp_path: Path) -> None:
+    with pytest.raises(HardalignError, match="has no runs"):
+        write_report(tmp_path)
+    assert not list(tmp_path.iterdir())

@@ -6,16 +6,17 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from hardalign.bundled import RUN
+from hardalign.errors import HardalignError
 from hardalign.files import make_folder, write_bytes
 from hardalign.report.cells import collect
 from hardalign.report.figures import save_figures
 from hardalign.report.findings import FINDINGS, SEEDS, decide, evidence_table, verdict_table
 from hardalign.report.markup import MISSING, Table, escape_markdown
 from hardalign.report.pairwise import overall_tables, pair_tables, squares
-from hardalign.report.paper import METRICS, remarks
+from hardalign.report.paper import METRICS, paper_corpora, remarks
 from hardalign.report.significance import INTERVAL, LEVEL, SEED_TEST, TEST
 from hardalign.report.spreadsheet import pairs_csv, results_csv
-from hardalign.report.tables import average_tables, breakdown_tables, coverage_table
+from hardalign.report.tables import average_tables, breakdown_tables, coverage_table, summary_table
 from hardalign.runs import FAILURE, RESULT, Failure, read_failures, read_results
 from hardalign.version import __version__
 
@@ -26,32 +27,41 @@ def write_report(folder: Path) -> list[Path]:
     """Writes the report of a grid into the folder ``report`` inside it.
 
     What is missing is shown as missing, and runs that failed are listed; a grid without a single
-    complete run has a report too. Without matplotlib there are no pictures, and the report says so.
-    Returns the files written, ``report.md`` first.
+    complete run has a report too. Where no run is on the paper's data, nothing is said of the
+    paper. Without matplotlib there are no pictures, and the report says so. Returns the files
+    written, ``report.md`` first.
 
     Raises:
-        HardalignError: If there is no such folder, or a result in it is damaged.
+        HardalignError: If there is no such folder, no run in it, or a result in it is damaged.
     """
     results, failures = read_results(folder), read_failures(folder)
+    if not any(folder.glob(f"*/{RUN}")):
+        raise HardalignError(
+            f"{folder}: has no runs; `hardalign reproduce PLAN --out DIR` makes some"
+        )
     cells = collect(results)
+    of_paper = not cells or any(s.corpus in paper_corpora(s.task) for s in cells)
     target = folder / FOLDER
     make_folder(target)
 
-    decided = [(finding, *decide(finding, cells)) for finding in FINDINGS]
+    decided = [(finding, *decide(finding, cells)) for finding in FINDINGS if of_paper]
     verdicts = verdict_table(decided)
     evidence = [evidence_table(finding, decisions) for finding, _, decisions in decided]
     averages, breakdowns = list(average_tables(cells)), list(breakdown_tables(cells))
-    coverage = coverage_table(cells)
+    coverage, summary = coverage_table(cells), summary_table(cells)
     compared = squares(cells)
     pairs = [*overall_tables(cells), *pair_tables(cells, compared)]
     pictures = save_figures(target, cells)
 
     versions = ", ".join(sorted({result.version for result in results})) or MISSING
-    report = [
-        "# Reproduction: the paper's figures and ours\n",
+    head = (
         f"Runs: {len(results)} complete, {len(failures)} failed, {_unfinished(folder)} unfinished. "
-        f"Evaluated by hardalign {versions}, reported by {__version__}. The paper is Wu, Shapiro & "
-        "Cotterell (2018), Hard Non-Monotonic Attention for Character-Level Transduction.\n",
+        f"Evaluated by hardalign {versions}, reported by {__version__}."
+    )
+    against_paper = [
+        "# Reproduction: the paper's figures and ours\n",
+        f"{head} The paper is Wu, Shapiro & Cotterell (2018), Hard Non-Monotonic Attention for "
+        "Character-Level Transduction.\n",
         "## The five findings\n",
         ABOUT_FINDINGS,
         verdicts.markdown(),
@@ -65,6 +75,9 @@ def write_report(folder: Path) -> list[Path]:
         *_markdown(averages),
         "## What is missing\n",
         coverage.markdown(),
+    ]
+    report = [
+        *(against_paper if of_paper else (f"# Results\n\n{head}\n", summary.markdown())),
         *_failed(failures),
         "## Data set by data set\n",
         *_markdown(breakdowns),
@@ -74,7 +87,8 @@ def write_report(folder: Path) -> list[Path]:
         "## Pictures\n",
         *_shown(pictures),
     ]
-    tables = [verdicts, *evidence, *averages, coverage, *breakdowns, *pairs]
+    first = [verdicts, *evidence, *averages, coverage] if of_paper else [summary]
+    tables = [*first, *breakdowns, *pairs]
     files = {
         "report.md": "\n".join(report),
         "results.csv": results_csv(cells),
@@ -138,7 +152,7 @@ def _shown(pictures: dict[Path, str] | None) -> Iterator[str]:
     if pictures is None:
         yield "None: they need matplotlib; install it with pip install 'hardalign[plot]'.\n"
     elif not pictures:
-        yield "None: no runs at hand.\n"
+        yield "None: they are of runs by the paper's recipes.\n"
     else:
         yield from (f"![{text}]({path.name})\n" for path, text in pictures.items())
 
