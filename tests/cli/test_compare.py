@@ -45,5 +45,6 @@ def test_bad_input(command: Command, model: Path, pairs: Path) -> None:
     assert_complains(command("compare", model, pairs), "two models")
     assert_complains(command("compare"), "two models")
     assert_complains(command("compare", model, model, pairs), "twice")
+    assert_complains(command("compare", model, "en-g2p", pairs, "--words", -1), "--words", "-1")
     assert_complains(command("compare", "en-g2p", model, pairs), "en-g2p", model, "symbols")
     assert_complains(command("compare", model, "/no/model", pairs), "/no/model")

@@ -41,7 +41,7 @@ def test_several_references_are_one_item(command: Command, model: Path, tmp_path
 
 
 def test_needs_targets(command: Command, model: Path, tmp_path: Path) -> None:
-    assert_complains(command("evaluate", model), "give a file")
+    assert_complains(command("evaluate", model), "give a file", f"hardalign evaluate {model} FILE")
     sources = tmp_path / "sources.txt"
     sources.write_text("ab\n")
     assert_complains(command("evaluate", model, sources), sources, "line 1", "found 1")

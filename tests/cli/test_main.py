@@ -75,11 +75,19 @@ def test_version(command: Command) -> None:
     assert command("--version").out == f"hardalign {__version__}\n"
 
 
+@pytest.mark.parametrize("name", ["predict", "score"])
+def test_help_names_the_systems_whose_scores_are_not_exact(name: str) -> None:
+    words = (cli_main.command(name).__doc__ or "").split()
+    for system, row in SYSTEMS.items():
+        assert (row.score == "exact") == (system not in words), system
+
+
 def test_wrong_usage(command: Command, pairs: Path) -> None:
     assert_complains(command("trian"), "'trian'", "train")
     wrong = command("train", pairs, "--out", "x", "--no-such-flag")
     assert_complains(wrong, "--no-such-flag", "train --help")
     assert_complains(command("predict"), "MODEL")
+    assert_complains(command("predict", "en-g2p", "--beam"), "Expected 1 value;")
     assert_complains(command("predict", "en-g2p", "--nbest", "x"), "--nbest: 'x' is no INT")
     wrong = command("score", "en-g2p", "--format", "nope")
     assert_complains(wrong, "'lexicon', 'news', 'pairs', 'sigmorphon', 'spaced';")

@@ -233,10 +233,25 @@ def test_scores_that_are_not_exact_are_labelled(
         ("--mass", 0.5, "--nbest", 2),
         ("--sample", 2, "--beam", 2),
         ("--sample", 2, "--seed", -1),
+        ("--seed", 4),
     ],
 )
 def test_contradictory_wishes(options: tuple[object, ...], command: Command, model: Path) -> None:
     assert_complains(command("predict", model, *options, stdin=WORDS))
+
+
+@pytest.mark.parametrize("option", ["scores", "alignments", "jsonl", "nbest", "mass", "sample"])
+def test_a_text_has_words_alone(option: str, command: Command, model: Path) -> None:
+    value = {"nbest": [2], "mass": [0.5], "sample": [1]}.get(option, [])
+    result = command("predict", model, "--text", f"--{option}", *value, stdin=WORDS)
+    assert_complains(result, f"--{option} does not go with --text")
+
+
+def test_a_word_is_no_file(command: Command, model: Path) -> None:
+    advice = f"echo action | hardalign predict {model} -"
+    assert_complains(command("predict", model, "action"), "action: no such file", advice)
+    missing = command("predict", model, "action.txt")
+    assert_complains(missing, "action.txt: no such file; check the name")
 
 
 def test_alignments_of_predictions(command: Command, model: Path, tmp_path: Path) -> None:

@@ -48,6 +48,7 @@ def test_what_was_never_seen_is_named(command: Command, model: Path) -> None:
     assert float(first[3].split(" ")[0]) < 0
     assert float(third[2]) < 0
     assert "2 targets have log p = -inf" in result.err
+    assert "1 target has log p = -inf" in command("score", model, stdin=b"ab\tq\n").err
     assert "'q' × 3" in result.err
     assert "'é' × 1" in result.err
     assert "1 source symbol was never seen" in result.err

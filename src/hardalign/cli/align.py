@@ -51,7 +51,7 @@ def align(
     know the symbol they led to) or path.
 
     Args:
-        model: Folder of a trained model.
+        model: Folder of a trained model, or the name of a bundled one.
         file: File with sources and targets; - is standard input.
         unsupervised: Align this file without a model, by what its own pairs have in common.
         symbols: Print aligned symbols instead of indices.

@@ -44,7 +44,7 @@ def analyze(
     correct or incorrect TAB source TAB prediction TAB references TAB edges (source-target, from 0).
 
     Args:
-        model: Folder of a trained model.
+        model: Folder of a trained model, or the name of a bundled one.
         file: File with sources and targets; - is standard input.
         threshold: The weight that an edge exceeds.
         json: Print one JSON object.

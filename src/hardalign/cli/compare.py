@@ -37,8 +37,8 @@ def compare(
     the words that one model alone gets right.
 
     Args:
-        models_and_file: Folders of two or more trained models, then the file with sources and
-            targets; - is standard input.
+        models_and_file: Folders of two or more trained models, or names of bundled ones, then the
+            file with sources and targets; - is standard input.
         words: How many words to show of those that one model alone gets right.
         beam: Follow so many hypotheses side by side. (default: 1, greedy)
         json: Print one JSON object, with all these words.
@@ -53,6 +53,8 @@ def compare(
 
     if len(models_and_file) < 3:
         raise HardalignError("name two models or more, then the file to compare them on")
+    if words < 0:
+        raise HardalignError(f"--words must be at least 0, not {words}")
     *models, file = models_and_file
     if len(set(models)) < len(models):
         raise HardalignError("a model is named twice; name different models")

@@ -33,7 +33,7 @@ def errors(
     file that the model finds least probable: run on training data, these are often errors in it.
 
     Args:
-        model: Folder of a trained model.
+        model: Folder of a trained model, or the name of a bundled one.
         file: File with sources and targets; - is standard input.
         output: Write a page for the browser, with alignments, instead of the terminal report.
         tsv: Print everything as TAB-separated rows.

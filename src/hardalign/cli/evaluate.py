@@ -53,7 +53,7 @@ def evaluate(
     a bin. The last line is the signature: what these figures were computed from, and how.
 
     Args:
-        model: Folder of a trained model.
+        model: Folder of a trained model, or the name of a bundled one.
         file: File with sources and targets; - is standard input. Without it, the test part of the
             corpus that the model was trained on.
         beam: Follow so many hypotheses side by side. (default: 1, greedy)
@@ -72,7 +72,7 @@ def evaluate(
 
     predictor = load(model, temperature=temperature)
     if file is None:
-        examples, origin = _corpus_test_set(predictor, data_dir)
+        examples, origin = _corpus_test_set(predictor, model, data_dir)
     elif data_dir is not None:
         raise HardalignError("--data-dir is for corpora; name your file with its folder")
     else:
@@ -112,11 +112,16 @@ def evaluate(
     print(signature)
 
 
-def _corpus_test_set(predictor: Predictor, data_dir: Path | None) -> tuple[list[Example], str]:
+def _corpus_test_set(
+    predictor: Predictor, model: str, data_dir: Path | None
+) -> tuple[list[Example], str]:
     """Returns the test part of the corpus that the model was trained on, and a name for it."""
     origin = predictor.description.data.corpus
     if origin is None:
-        raise HardalignError("give a file to evaluate on: the model was trained on files too")
+        raise HardalignError(
+            f"give a file of sources and targets (hardalign evaluate {model} FILE): only a model "
+            "trained with --corpus has a test set of its own"
+        )
     corpus = fetch_and_load(origin, data_dir)
     name = f"{origin.corpus} test"
     # Some corpora are split by line: a figure must say how much of it training has seen.

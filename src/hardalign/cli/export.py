@@ -28,8 +28,8 @@ def export(
     docs/examples/onnx_greedy.py in the repository predicts with them in 30 lines.
 
     Args:
-        model: Folder of a trained model, of a system whose decoder is not fed: hard, soft,
-            hard-sampled, hard-prior, hard-hmm or hard-monotonic.
+        model: Folder of a trained model, or the name of a bundled one, of a system whose decoder is
+            not fed: hard, soft, hard-sampled, hard-prior, hard-hmm or hard-monotonic.
         file: Where to write the encoder; the step is written beside it. Needs onnx
             (pip install 'hardalign[onnx]').
     """

@@ -17,7 +17,7 @@ def info(model: tyro.conf.Positional[OptionalModel] = None) -> None:
     $ hardalign info runs/g2p
 
     Args:
-        model: Folder of a trained model; without it, what there is.
+        model: Folder of a trained model, or the name of a bundled one; without it, what there is.
     """
     if model is None:
         for name, system in (SYSTEMS | outside_systems()).items():

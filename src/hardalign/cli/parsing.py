@@ -67,7 +67,7 @@ def _one_line(box: str) -> str:
     text = " ".join(words).rstrip(".:")
     # That an option may be left out is no value that it could have.
     value = r"no type matching \{None\}\|(\w+) could be \S+ from \[(.*?)\]\..*"
-    text = re.sub(value, r"\2 is no \1", text)
+    text = re.sub(value, r"\2 is no \1", text).replace("Expected 1 values", "Expected 1 value")
     return re.sub(r"Expected one of \((.*)\)", _choices, text)
 
 

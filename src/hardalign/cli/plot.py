@@ -30,11 +30,11 @@ def plot(
     are stands above: the posterior of the alignment, attention weights, or one path.
 
     Args:
-        model: Folder of a trained model.
+        model: Folder of a trained model, or the name of a bundled one.
         source: The source string (with tags: lemma TAB TAG;TAG).
         target: The target string; without it, the model's prediction.
-        beside: Folder of another model, whose alignment is drawn on the right (in the terminal,
-            below). Without a target, each model's own prediction is drawn.
+        beside: Another model, whose alignment is drawn on the right (in the terminal, below).
+            Without a target, each model's own prediction is drawn.
         output: Write a picture, .svg or .png, instead of drawing in the terminal; needs matplotlib
             (pip install 'hardalign[plot]').
     """

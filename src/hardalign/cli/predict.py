@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from json import dumps
-from typing import TYPE_CHECKING, Annotated, Any
-
-import tyro
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from hardalign.cli.console import lines_to, note, note_score_kind, watched
 from hardalign.cli.options import (
@@ -36,7 +35,7 @@ def predict(
     nbest: Count = None,
     mass: Share = None,
     sample: Count = None,
-    seed: Annotated[int, tyro.conf.arg(metavar="N")] = 0,
+    seed: Number = None,
     temperature: Temperature = None,
     scores: bool = False,
     alignments: bool = False,
@@ -66,7 +65,7 @@ def predict(
     Without other wishes the search is greedy: the best symbol at every step.
 
     Args:
-        model: Folder of a trained model.
+        model: Folder of a trained model, or the name of a bundled one.
         file: File of sources; - is standard input; gzip is recognised.
         beam: Follow so many hypotheses side by side; 1 is greedy. (default: 1, with --nbest more)
         nbest: Print the K most probable strings found, best first, each on a line. Where fewer are
@@ -76,12 +75,14 @@ def predict(
             P is covered; where it is not, that is reported.
         sample: Print K strings drawn from the model's distribution; equal ones may come up.
         seed: Of --sample: a word at the same place in its file gets the same strings again.
+            (default: 0)
         temperature: Take each symbol's probabilities to the power 1/T, which makes them more alike
             above 1 and less below. (default: what training found to fit; 1 is as it learned)
         scores: Add a column, log p(prediction | source), the natural logarithm, which is what
-            hardalign score gives, to the precision of float32. It is exact but for two systems:
-            hard-feed gives the probability under the rule by which it decodes, monotonic a lower
-            bound, summed over the ways to write the string that the search found.
+            hardalign score gives, to the precision of float32. It is exact for most systems, but
+            hard-feed and hard-feed-reinforce give the probability under the rule by which they
+            decode, monotonic a lower bound, summed over the ways to write the string that the
+            search found.
         alignments: Add a last column, where each symbol of the prediction came from: index pairs
             source-target, from 0, as hardalign align prints them.
         jsonl: Print one JSON object per input line: source and predictions, each with text,
@@ -108,17 +109,29 @@ def predict(
     from hardalign.jobs.text import pronounce_text
     from hardalign.predictor import load
 
-    search, threads = Search(beam, nbest, mass, sample, seed), threads_or_cores(threads)
+    if seed is not None and sample is None:
+        raise HardalignError("--seed goes with --sample")
+    search, threads = Search(beam, nbest, mass, sample, seed or 0), threads_or_cores(threads)
     predictor = load(model, temperature=temperature)
+    if file != "-" and not set("./") & set(file) and not Path(file).exists():
+        raise HardalignError(
+            f"{file}: no such file; words come from a file or from standard input: "
+            f"echo {file} | hardalign predict {model} -"
+        )
     description = predictor.description
     if ipa:
         check_arpabet(description.vocabulary.target.letters)
     known = read_lexicon(lexicon, description)
     if text:
-        if scores or alignments or jsonl or nbest or mass or sample:
-            raise HardalignError(
-                "a text has one pronunciation for each word, and nothing beside it"
-            )
+        for name, option in (
+            *(("scores", scores), ("alignments", alignments), ("jsonl", jsonl)),
+            *(("nbest", nbest), ("mass", mass), ("sample", sample)),
+        ):
+            if option:
+                raise HardalignError(
+                    f"--{name} does not go with --text: a text has one pronunciation for each "
+                    "word, and nothing beside it"
+                )
         report = TextReport()
         pronounced = pronounce_text(
             predictor,

@@ -29,22 +29,24 @@ def score(
 
     Printed is: source TAB target TAB log-probability, a natural logarithm, the end of the string
     included; -inf if the target has a symbol that the model has never seen, which is reported.
-    A name with several targets has a line for each. The score is exact but for two systems:
-    hard-feed gives the probability under the rule by which it decodes, or with --particles an
-    estimate of its own; monotonic that of one way to write the target, its aligner's, which is a
-    lower bound.
+    A name with several targets has a line for each. The score is exact for most systems, but
+    hard-feed and hard-feed-reinforce give the probability under the rule by which they decode, or
+    with --particles an estimate of their own; monotonic that of one way to write the target, its
+    aligner's, which is a lower bound.
 
     Args:
-        model: Folder of a trained model.
+        model: Folder of a trained model, or the name of a bundled one.
         file: File with sources and targets; - is standard input.
         per_symbol: Add a column: the log-probabilities of the target's symbols and of its end,
             separated by blanks, whose sum is the score.
-        particles: For hard-feed, estimate log p(target | source), which it cannot compute, by so
-            many particles: their mean weight is an unbiased estimate of the probability.
+        particles: For hard-feed and hard-feed-reinforce, estimate log p(target | source), which
+            they cannot compute, by so many particles: their mean weight is an unbiased estimate of
+            the probability.
         threads: How many batches of pairs to work on at a time. (default: one per core)
         files: How the file is read, if not as the model was trained.
     """
     from hardalign.data.example import training_pairs
+    from hardalign.data.text import many
     from hardalign.data.vocabulary import UnknownSymbols, symbol_counts
     from hardalign.predictor import load
 
@@ -73,8 +75,8 @@ def score(
     note(unknown.report())
     if impossible:
         note(
-            f"{impossible} targets have log p = -inf, because they have symbols that were never "
-            f"seen in training: {symbol_counts(unspelled)}"
+            f"{many(impossible, 'target has', 'targets have')} log p = -inf, because of symbols "
+            f"that were never seen in training: {symbol_counts(unspelled)}"
         )
     if particles is None:
         note_score_kind(predictor.system.score)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from hardalign.data.example import Symbols
+from hardalign.data.text import many
 from hardalign.jobs.errors import ErrorReport
 from hardalign.report.markup import Table
 
@@ -68,8 +69,9 @@ def terminal_report(report: ErrorReport, spell: Spell) -> str:
     ]
     heads = ["", "count", "share", "from", "words"]
     lines = [
-        f"{report.n} items, {report.wrong} wrong ({percentage(report.wrong, report.n)}), "
-        f"{report.slips} symbols wrong, missing or added"
+        f"{many(report.n, 'item', 'items')}, {report.wrong} wrong "
+        f"({percentage(report.wrong, report.n)}), "
+        f"{many(report.slips, 'symbol', 'symbols')} wrong, missing or added"
     ]
     for section in (Section("Commonest confusions", heads, rows, 0), *sections(report, spell)):
         if section.rows:
