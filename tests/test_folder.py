@@ -16,6 +16,7 @@ import safetensors.numpy
 import torch
 
 from conftest import TINY
+from hardalign.bundled import RUN
 from hardalign.config import ModelConfig, TrainingConfig
 from hardalign.data.formats import FORMATS
 from hardalign.errors import HardalignError
@@ -330,3 +331,10 @@ def test_a_folder_takes_little_more_than_its_own_size(tmp_path: Path) -> None:
     )
     assert result.stdout.startswith("HardalignError"), result.stderr
     assert "weights do not fit" in result.stdout
+
+
+def test_a_folder_of_runs_names_one(tmp_path: Path) -> None:
+    (tmp_path / "hard.0").mkdir()
+    (tmp_path / "hard.0" / RUN).touch()
+    with pytest.raises(HardalignError, match=r"not a model folder; give a run in it, .*hard\.0"):
+        read_description(tmp_path)

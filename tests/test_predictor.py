@@ -6,10 +6,11 @@ import pickle
 import platform
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -350,3 +351,20 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
         for options in ([], ["give back"])
     )
     assert 3 * kept < given_back  # the system may take pages away of its own, but not so many
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda g2p: g2p([None]),
+        lambda g2p: g2p(["cat", float("nan")]),
+        lambda g2p: g2p.log_prob("cat", None),
+        lambda g2p: g2p.log_prob(["cat"], ["K"]),
+        lambda g2p: g2p.sample(["cat"], 2),
+        lambda g2p: g2p("cat", nbest="3"),
+        lambda g2p: g2p("cat", beam=2.0),
+    ],
+)
+def test_what_is_no_string_and_no_number_is_named(ask: Callable[[Any], Any]) -> None:
+    with pytest.raises(HardalignError, match=r"must be (a string|from 1)"):
+        ask(hardalign.load("en-g2p"))

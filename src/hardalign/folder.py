@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from hardalign.bundled import BUNDLED
+from hardalign.bundled import BUNDLED, RUN
 from hardalign.config import ModelConfig, TrainingConfig
 from hardalign.data.formats import Format
 from hardalign.data.vocabulary import Vocabulary
@@ -124,6 +124,11 @@ def read_description(folder: Path) -> Description:
                 f"bundled models: {', '.join(BUNDLED)}"
             )
     path = folder / CONFIG
+    with explained(path, "read"):
+        if not path.exists():
+            runs = sorted(folder.glob(f"*/{RUN}"))
+            advice = f"give a run in it, such as {runs[0].parent}" if runs else "give one"
+            raise HardalignError(f"{path}: no such file; this is not a model folder; {advice}")
     config = parse_json(read_bytes(path, _LIMIT), path)
     version = config.get("format_version") if isinstance(config, dict) else None
     if type(version) is not int or not 1 <= version <= FORMAT_VERSION:

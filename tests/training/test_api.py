@@ -55,9 +55,9 @@ def test_a_lexicon_that_is_read_as_pairs_is_noticed(tmp_path, monkeypatch):
     notes = []
     monkeypatch.setattr(Reporter, "note", lambda self, text: notes.append(text))
     train(epochs=0, out=tmp_path / "lexicon")
-    assert notes == []
+    assert not any("format is lexicon" in note for note in notes)
     train(format="pairs", epochs=0, out=tmp_path / "pairs")
-    assert ["format is lexicon" in note for note in notes] == [True]
+    assert sum("format is lexicon" in note for note in notes) == 1
 
 
 def test_large_models_are_clipped(tmp_path):

@@ -102,7 +102,7 @@ class Format:
 
     def source_symbols(self, text: str) -> Symbols:
         """Normalises and cuts a source; white space alone has no symbols."""
-        return self._symbols(self._cased(text), self.source_separator, "source")
+        return self._symbols(self._cased(_string(text, "source")), self.source_separator, "source")
 
     def target_symbols(self, text: str) -> Symbols:
         """Normalises and cuts a target; white space alone has no symbols."""
@@ -122,7 +122,7 @@ class Format:
         Raises:
             HardalignError: If it has no symbols, or no tags although the format has them.
         """
-        fields = text.split("\t")
+        fields = _string(text, "source").split("\t")
         tagged = "tags" in self.columns
         if len(fields) != 1 + tagged:
             expected = "lemma<TAB>TAG;TAG" if tagged else "one source without TABs"
@@ -166,7 +166,7 @@ class Format:
         return lower(text, self.normalization) if self.source_case == "lower" else text
 
     def _symbols(self, text: str, separator: str, what: str) -> Symbols:
-        if not text or text.isspace():
+        if not _string(text, what) or text.isspace():
             return ()
         # Before anything is done to it: a line may have millions of characters.
         if len(text) > self.max_length * (MAX_SYMBOL + len(separator)):
@@ -186,6 +186,13 @@ class Format:
                 f"more than the limit of {MAX_SYMBOL}; is it cut at the right separator?"
             )
         return symbols
+
+
+def _string(text: str, what: str) -> str:
+    """Returns a string, or complains of what is none, as values of tables may be."""
+    if not isinstance(text, str):
+        raise HardalignError(f"a {what} must be a string, not {text!r:.50}")
+    return text
 
 
 def as_read_by(model: Format, layout: Format) -> Format:

@@ -37,8 +37,8 @@ class Search:
     def __post_init__(self) -> None:
         for name in ("beam", "nbest", "samples"):
             value = getattr(self, name)
-            if value is not None and not 1 <= value <= MOST:
-                raise HardalignError(f"{name} must be from 1 to {MOST}, not {value}")
+            if value is not None and not (hasattr(value, "__index__") and 1 <= value <= MOST):
+                raise HardalignError(f"{name} must be from 1 to {MOST}, not {value!r}")
         if self.seed < 0:
             raise HardalignError(f"the seed must be at least 0, not {self.seed}")
         if self.mass is not None and not 0 < self.mass < 1:

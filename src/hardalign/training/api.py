@@ -164,11 +164,6 @@ def train(
     data = read_data(train, dev, layout, allow_empty, reporter.note)
     if advice := separated_targets(data.train, data.format):
         reporter.note(advice)
-    if known := data.known():
-        reporter.note(
-            f"{known} of the {len(data.dev)} development sources are in the training data too; "
-            "what is right of them says nothing about new words"
-        )
     if tags is None and start_model is None and isinstance(size, str):
         tagged = any(example.tags for example in data.train)
         if tagged and find_system(system).can_part_tags:
@@ -178,9 +173,9 @@ def train(
         training = replace(training, batch_size=default_batch_size(pairs + invent))
     invented_examples(data.train, min(invent, 1), seed)  # complains before a folder is made
     vocabulary = Vocabulary.of(data.train)
+    new_symbols = ""
     if initial is not None:
-        if unknown := initial.unknown(vocabulary):
-            reporter.note(f"{start}: has never seen {unknown}")
+        new_symbols = initial.unknown(vocabulary)
         vocabulary = initial.extended(vocabulary)
     data.check(vocabulary)
     if model.copying and not copied_symbols(model, vocabulary):
@@ -201,6 +196,13 @@ def train(
         train_again(task, reporter)
     else:
         train_folder(task, reporter)
+    if new_symbols:
+        reporter.note(f"{start}: had never seen {new_symbols}")
+    if epochs and (known := data.known()):
+        reporter.note(
+            f"{known} of the {len(data.dev)} development sources are in the training data too; "
+            "what is right of them says nothing about new words"
+        )
     if epochs and (advice := _advice(description, pairs)):
         reporter.note(advice)
     return load(out)
