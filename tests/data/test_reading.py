@@ -202,6 +202,11 @@ def test_no_names(refused, content):
 # --- columns
 
 
+def test_commas_instead_of_tabs(refused):
+    assert "separated by commas" in str(refused("af,aː v\n"))
+    assert "separated by commas" not in str(refused("a,b,c\n"))
+
+
 @pytest.mark.parametrize("purpose", ["training", "evaluation"])
 def test_a_missing_column(refused, purpose):
     error = refused("a\tb\nword\n", purpose=purpose)

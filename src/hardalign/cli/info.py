@@ -51,7 +51,8 @@ def info(model: tyro.conf.Positional[OptionalModel] = None) -> None:
         "source": f"{len(vocabulary.source.letters)} letters: {_some(vocabulary.source.letters)}",
         "tags": f"{len(vocabulary.source.tags)}: {_some(vocabulary.source.tags)}",
         "target": f"{len(vocabulary.target.letters)} letters: {_some(vocabulary.target.letters)}",
-        "format": f"{description.format.name}, {description.format.treatment}",
+        "format": f"{description.format.name}: {', '.join(description.format.columns)}; "
+        f"{description.format.treatment}",
         "data": _spelled(description.data.to_dict()),
         "training": _spelled(description.training.to_dict()),
         "weights": f"of epoch {', '.join(epochs)}",

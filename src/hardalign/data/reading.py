@@ -209,10 +209,11 @@ def _example(
             f"{count} TAB-separated column{'s' * (count > 1)} ({', '.join(columns)})"
             for count, columns in layouts.items()
         )
-        line = shorten("\t".join(cells))
+        line, advice = shorten("\t".join(cells)), "choose another format or name the columns"
+        commas = len(cells) == 1 and cells[0].count(",") + 1 in layouts
         fields.fail(
             f"expected {expected}, found {len(cells)} in {line}; "
-            "choose another format or name the columns",
+            + ("are they separated by commas? write TABs instead" if commas else advice),
             number,
         )
     source: Symbols = ()
