@@ -13,6 +13,7 @@ from cli.conftest import Command, assert_complains
 from conftest import eventually
 from experiments.conftest import Here, result_of, write_epochs
 from hardalign.bundled import MODEL
+from hardalign.cli.engines import EngineOptions
 from hardalign.experiments import local
 from hardalign.experiments.engine import prepare
 from hardalign.experiments.plan import load_plan
@@ -178,6 +179,7 @@ def test_without_torch_nothing_begins(
     def find(name: str, *rest: str | None) -> object:
         return None if name == "torch" else find_spec(name, *rest)
 
+    monkeypatch.setattr(EngineOptions, "open", None)  # it is never come to
     monkeypatch.delitem(sys.modules, "hardalign.training", raising=False)
     monkeypatch.setattr("importlib.util.find_spec", find)
     out = tmp_path / "out"
