@@ -178,3 +178,9 @@ def test_what_cannot_be_invented_leaves_no_folder(tmp_path):
     with pytest.raises(hardalign.HardalignError, match="cannot invent examples"):
         train(out=tmp_path / "m", invent=5)
     assert not (tmp_path / "m").exists()
+
+
+def test_resume_and_overwrite_contradict_each_other(tmp_path):
+    with pytest.raises(hardalign.HardalignError, match="resume keeps what overwrite would remove"):
+        train(resume=True, overwrite=True, out=tmp_path / "m")
+    assert not (tmp_path / "m").exists()

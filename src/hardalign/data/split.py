@@ -12,6 +12,7 @@ from hardalign.data.example import Example, Symbols
 from hardalign.data.formats import Format
 from hardalign.data.lines import file_name, read_lines
 from hardalign.data.reading import Skipped, examples_in
+from hardalign.data.text import many
 from hardalign.errors import HardalignError
 from hardalign.files import make_folder, write_bytes
 
@@ -104,7 +105,8 @@ def _deal(
         part_of |= dict.fromkeys(order[start : start + count], part)
         start += count
     if start >= len(order):
-        raise HardalignError(f"{name}: {len(order)} different sources are too few to split")
+        sources = many(len(order), "source is", "different sources are")
+        raise HardalignError(f"{name}: {sources} too few to split")
     return part_of
 
 

@@ -145,6 +145,8 @@ def train(
     )
     if members > 1:
         replace(training, seed=seed + members - 1)  # complains before a folder is made
+    if resume and overwrite:
+        raise HardalignError("resume keeps what overwrite would remove; leave out one of the two")
     if refit and members > 1:
         raise HardalignError("members of an ensemble are not refitted; leave out one of the two")
     if processes < 1:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hardalign.data.example import Example
+from hardalign.data.text import many
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.errors import HardalignError
 from hardalign.folder import (
@@ -71,8 +72,13 @@ def train_folder(task: Task, reporter: Reporter) -> None:
         job = Job.of(claim.folder, claim.description, claim.train, claim.dev, claim.start)
         if job.development.unspellable:
             reporter.note(
-                f"{job.development.unspellable} development targets have symbols never seen in "
-                "training: they count as wrong, and not in the development log-likelihood"
+                many(
+                    job.development.unspellable,
+                    "development target has",
+                    "development targets have",
+                )
+                + " symbols never seen in training: wrong whatever is predicted, and left out of the "
+                "development log-likelihood"
             )
         progress = train(job, claim.machine, reporter)
         if progress.epoch and claim.description.schedule is None:
