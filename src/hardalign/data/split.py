@@ -105,8 +105,8 @@ def _deal(
         part_of |= dict.fromkeys(order[start : start + count], part)
         start += count
     if start >= len(order):
-        sources = many(len(order), "source is", "different sources are")
-        raise HardalignError(f"{name}: {sources} too few to split")
+        found = many(len(order), "source is", "different sources are")
+        raise HardalignError(f"{name}: {found} too few to split")
     return part_of
 
 

@@ -70,15 +70,11 @@ def train_folder(task: Task, reporter: Reporter) -> None:
     """
     with claimed(task, reporter) as claim:
         job = Job.of(claim.folder, claim.description, claim.train, claim.dev, claim.start)
-        if job.development.unspellable:
+        if unspellable := job.development.unspellable:
+            targets = many(unspellable, "development target has", "development targets have")
             reporter.note(
-                many(
-                    job.development.unspellable,
-                    "development target has",
-                    "development targets have",
-                )
-                + " symbols never seen in training: wrong whatever is predicted, and left out of the "
-                "development log-likelihood"
+                f"{targets} symbols never seen in training: wrong whatever is predicted, and left "
+                "out of the development log-likelihood"
             )
         progress = train(job, claim.machine, reporter)
         if progress.epoch and claim.description.schedule is None:
