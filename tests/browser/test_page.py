@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 import hardalign
-from hardalign.jobs.known import Lexicon
+from hardalign.jobs.lexicon import Lexicon
 from serve.conftest import MODELS, running
 
 pytestmark = pytest.mark.filterwarnings("ignore::hardalign.predictor.UnknownSymbolsWarning")

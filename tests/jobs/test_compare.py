@@ -6,7 +6,7 @@ import pytest
 
 from hardalign.data.example import Example
 from hardalign.data.formats import FORMATS
-from hardalign.jobs.compare import Answers, Contest, contest, model_answers
+from hardalign.jobs.compare import Contest, Judged, contest, judge
 
 LAYOUT = FORMATS["lexicon"]
 N = 60
@@ -19,28 +19,28 @@ def item(k: int) -> Example:
 ITEMS = [item(k) for k in range(N)]
 
 
-def answers(name: str, right: range) -> Answers:
+def judged(name: str, right: range) -> Judged:
     said = [one.targets[0] if k in right else ("X",) for k, one in enumerate(ITEMS)]
-    return model_answers(name, ITEMS, said, LAYOUT)
+    return judge(name, ITEMS, said, LAYOUT)
 
 
 def three() -> Contest:
     return contest(
         ITEMS,
-        [answers("good", range(50)), answers("bad", range(40, 60)), answers("same", range(49))],
+        [judged("good", range(50)), judged("bad", range(40, 60)), judged("same", range(49))],
     )
 
 
 def test_accuracy_and_who_is_right_alone() -> None:
     result = three()
-    accuracies = [one.metrics.acc for one in result.answers]
+    accuracies = [one.metrics.acc for one in result.models]
     assert accuracies == pytest.approx([100 * n / N for n in (50, 20, 49)])
     assert [result.alone(k) for k in range(3)] == [[], list(range(50, 60)), []]
     assert result.agreed == (9, 0)
 
 
 def test_any_reference_counts() -> None:
-    assert model_answers("m", ITEMS, [("B",)] * N, LAYOUT).correct == [True] * N
+    assert judge("m", ITEMS, [("B",)] * N, LAYOUT).correct == [True] * N
 
 
 def test_every_pair_is_tested_and_chance_is_recognised() -> None:
@@ -57,7 +57,7 @@ def test_every_pair_is_tested_and_chance_is_recognised() -> None:
 
 
 def test_models_that_say_the_same() -> None:
-    (duel,) = contest(ITEMS, [answers("a", range(5)), answers("b", range(5))]).duels
+    (duel,) = contest(ITEMS, [judged("a", range(5)), judged("b", range(5))]).duels
     assert (duel.comparison.difference, duel.p) == (0.0, 1.0)
 
 

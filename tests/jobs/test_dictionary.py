@@ -19,7 +19,7 @@ from hardalign.decoding import Search
 from hardalign.errors import HardalignError
 from hardalign.jobs import dictionary as module
 from hardalign.jobs.dictionary import STYLES, Dictionary, Entry, model_signature, write_entry
-from hardalign.jobs.known import Lexicon, read_lexicon
+from hardalign.jobs.lexicon import Lexicon, read_lexicon
 from jobs.fakes import WORDS, FakePredictor
 
 KNOWN = Lexicon(WORDS)

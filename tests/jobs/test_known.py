@@ -14,7 +14,8 @@ from hardalign.data.vocabulary import UnknownSymbols
 from hardalign.decoding import Search
 from hardalign.errors import HardalignError
 from hardalign.jobs.folding import Folding
-from hardalign.jobs.known import Answer, Lexicon, answers_with_known, read_lexicon
+from hardalign.jobs.known import Answer, answers_with_known
+from hardalign.jobs.lexicon import Lexicon, read_lexicon
 from hardalign.prediction import Prediction
 from jobs.fakes import WORDS, FakePredictor
 

@@ -10,7 +10,7 @@ from hardalign.data.example import Example
 from hardalign.data.formats import FORMATS
 from hardalign.errors import HardalignError
 from hardalign.jobs import text as module
-from hardalign.jobs.known import Lexicon
+from hardalign.jobs.lexicon import Lexicon
 from hardalign.jobs.reader import TextReport
 from hardalign.jobs.text import Line, has_blank, pronounce_text
 from jobs.fakes import LETTERS, WORDS, FakePredictor

@@ -16,7 +16,7 @@ from conftest import TINY
 from hardalign.config import ModelConfig, TrainingConfig
 from hardalign.data.formats import FORMATS
 from hardalign.folder import Description
-from hardalign.jobs.known import Lexicon
+from hardalign.jobs.lexicon import Lexicon
 from hardalign.origin import Origin
 from hardalign.predictor import Predictor
 from hardalign.runtime import build_runtime

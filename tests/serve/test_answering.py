@@ -5,7 +5,7 @@ from msgspec import UNSET
 
 import hardalign
 from hardalign.decoding import Search
-from hardalign.jobs.known import Lexicon
+from hardalign.jobs.lexicon import Lexicon
 from hardalign.serve.answering import answer_words
 from hardalign.serve.collection import describe_models
 from hardalign.serve.messages import AlignmentAnswer

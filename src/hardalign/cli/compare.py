@@ -48,7 +48,7 @@ def compare(
     from hardalign.cli.remarks import best_predictions
     from hardalign.data.example import evaluation_items
     from hardalign.decoding import Search
-    from hardalign.jobs.compare import contest, model_answers
+    from hardalign.jobs.compare import contest, judge
     from hardalign.predictor import load
 
     if len(models_and_file) < 3:
@@ -68,12 +68,12 @@ def compare(
                 "different ways; see hardalign info"
             )
     items = evaluation_items(files.read(file, layout))
-    answers = []
+    judged = []
     for model, predictor in zip(models, predictors, strict=True):
         predictions = best_predictions(predictor, items, search, threads, model)
         symbols = [prediction.symbols for prediction in predictions]
-        answers.append(model_answers(model, items, symbols, layout))
-    result = contest(items, answers)
+        judged.append(judge(model, items, symbols, layout))
+    result = contest(items, judged)
     if json:
         print(dumps(result.to_dict(layout.join_target), ensure_ascii=False))
         return
@@ -92,9 +92,9 @@ def _print(result: Contest, words: int) -> None:
     from hardalign.report.markup import Table
 
     rows = [
-        (answers.model, f"{m.acc:.2f}", f"{m.wer:.2f}", f"{m.per:.4f}", f"{m.mld:.4f}", str(alone))
-        for k, answers in enumerate(result.answers)
-        for m, alone in [(answers.metrics, len(result.alone(k)))]
+        (model.model, f"{m.acc:.2f}", f"{m.wer:.2f}", f"{m.per:.4f}", f"{m.mld:.4f}", str(alone))
+        for k, model in enumerate(result.models)
+        for m, alone in [(model.metrics, len(result.alone(k)))]
     ]
     print(Table("", ("", "ACC", "WER", "PER", "MLD", "right alone"), rows).text())
     every, none = result.agreed
@@ -106,11 +106,11 @@ def _print(result: Contest, words: int) -> None:
             f"{duel.first} − {duel.second}: {test.difference:+.2f} points "
             f"[{test.low:+.2f}, {test.high:+.2f}], p = {duel.p:.4f}, {verdict}"
         )
-    for k, answers in enumerate(result.answers):
+    for k, model in enumerate(result.models):
         alone = result.alone(k)[:words]
         if alone:
-            print(f"\nOnly {answers.model} gets right:")
+            print(f"\nOnly {model.model} gets right:")
         for index in alone:
-            mine, others = answers.predictions[index], result.answers[:k] + result.answers[k + 1 :]
+            mine, others = model.predictions[index], result.models[:k] + result.models[k + 1 :]
             theirs = " / ".join(other.predictions[index] for other in others)
             print(f"  {result.items[index].text}\t{mine}\tnot {theirs}")

@@ -66,7 +66,7 @@ def evaluate(
     from hardalign.cli.remarks import best_predictions
     from hardalign.data.example import evaluation_items
     from hardalign.decoding import Search
-    from hardalign.jobs.compare import model_answers
+    from hardalign.jobs.compare import judge
     from hardalign.metrics import calibration_error
     from hardalign.predictor import load
 
@@ -82,9 +82,9 @@ def evaluate(
     search = Search(beam=beam)
     predictions = [*best_predictions(predictor, items, search, threads_or_cores(threads))]
     symbols = [prediction.symbols for prediction in predictions]
-    answers = model_answers(model, items, symbols, predictor.description.format)
-    metrics = answers.metrics
-    ece = calibration_error([exp(best.log_prob) for best in predictions], answers.correct)
+    judged = judge(model, items, symbols, predictor.description.format)
+    metrics = judged.metrics
+    ece = calibration_error([exp(best.log_prob) for best in predictions], judged.correct)
     signature = " | ".join(
         [
             origin,

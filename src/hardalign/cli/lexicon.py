@@ -67,7 +67,7 @@ def lexicon(
     from hardalign.data.text import many
     from hardalign.decoding import MASS_BEAM_LIMIT, Search
     from hardalign.jobs.dictionary import CACHE, STYLES, Dictionary, model_signature, write_entry
-    from hardalign.jobs.known import read_lexicon
+    from hardalign.jobs.lexicon import read_lexicon
     from hardalign.jobs.reader import names
     from hardalign.predictor import load
 

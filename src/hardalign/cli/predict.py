@@ -104,7 +104,8 @@ def predict(
     from hardalign.decoding import Search
     from hardalign.jobs.folding import Folding
     from hardalign.jobs.ipa import check_arpabet
-    from hardalign.jobs.known import answers_with_known, read_lexicon
+    from hardalign.jobs.known import answers_with_known
+    from hardalign.jobs.lexicon import read_lexicon
     from hardalign.jobs.reader import TextReport
     from hardalign.jobs.text import pronounce_text
     from hardalign.predictor import load

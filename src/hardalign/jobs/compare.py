@@ -16,8 +16,8 @@ from hardalign.report.significance import LEVEL, Comparison, compare_all
 
 
 @dataclass(frozen=True)
-class Answers:
-    """What one model says to all items."""
+class Judged:
+    """What one model says to all items, and whether it is right."""
 
     model: str
     predictions: list[str]
@@ -47,31 +47,31 @@ class Contest:
     """All models compared with one another."""
 
     items: list[Example]
-    answers: list[Answers]
+    models: list[Judged]
     duels: list[Duel]
 
     def alone(self, model: int) -> list[int]:
         """Returns the items that this model alone gets right."""
-        this_alone = tuple(k == model for k in range(len(self.answers)))
+        this_alone = tuple(k == model for k in range(len(self.models)))
         return [index for index, correct in enumerate(self._correct) if correct == this_alone]
 
     @property
     def agreed(self) -> tuple[int, int]:
         """Returns how many items all models get right, and how many none does."""
         counts = [sum(correct) for correct in self._correct]
-        return counts.count(len(self.answers)), counts.count(0)
+        return counts.count(len(self.models)), counts.count(0)
 
     @property
     def _correct(self) -> list[tuple[bool, ...]]:
         """Returns for each item which models get it right."""
-        return list(zip(*(answers.correct for answers in self.answers), strict=True))
+        return list(zip(*(model.correct for model in self.models), strict=True))
 
     def to_dict(self, spell: Callable[[Symbols], str]) -> dict[str, Any]:
         """Returns everything as JSON can hold it."""
         every, none = self.agreed
         return {
             "n": len(self.items),
-            "models": [{"model": model.model, **model.metrics.to_dict()} for model in self.answers],
+            "models": [{"model": model.model, **model.metrics.to_dict()} for model in self.models],
             "all_right": every,
             "none_right": none,
             "comparisons": [
@@ -90,22 +90,22 @@ class Contest:
                     {
                         "source": self.items[index].text,
                         "references": [spell(target) for target in self.items[index].targets],
-                        "predictions": [other.predictions[index] for other in self.answers],
+                        "predictions": [other.predictions[index] for other in self.models],
                     }
                     for index in self.alone(k)
                 ]
-                for k, model in enumerate(self.answers)
+                for k, model in enumerate(self.models)
             },
         }
 
 
-def model_answers(
+def judge(
     model: str, items: Sequence[Example], predictions: Sequence[Symbols], layout: Format
-) -> Answers:
+) -> Judged:
     """Judges what a model says to all items."""
     counted = [layout.counted(symbols) for symbols in predictions]
     references = [[layout.counted(target) for target in item.targets] for item in items]
-    return Answers(
+    return Judged(
         model,
         [layout.join_target(symbols) for symbols in predictions],
         [symbols in targets for symbols, targets in zip(counted, references, strict=True)],
@@ -113,11 +113,11 @@ def model_answers(
     )
 
 
-def contest(items: Sequence[Example], answers: Sequence[Answers]) -> Contest:
+def contest(items: Sequence[Example], models: Sequence[Judged]) -> Contest:
     """Compares models that answered the same items, each pair of them by a paired test."""
     points = {
         (first.model, second.model): [100 * np.subtract(first.correct, second.correct, dtype=float)]
-        for first, second in combinations(answers, 2)
+        for first, second in combinations(models, 2)
     }
-    duels = [Duel(*models, test, p) for models, (test, p) in compare_all(points).items()]
-    return Contest(list(items), list(answers), duels)
+    duels = [Duel(*names, test, p) for names, (test, p) in compare_all(points).items()]
+    return Contest(list(items), list(models), duels)

@@ -24,7 +24,7 @@ from hardalign.data.text import normalize, segment
 from hardalign.decoding import Search
 from hardalign.errors import HardalignError
 from hardalign.files import sha256
-from hardalign.jobs.known import Lexicon
+from hardalign.jobs.lexicon import Lexicon
 from hardalign.jobs.reader import Reader, TextReport, count
 from hardalign.predictor import Predictor
 from hardalign.version import __version__

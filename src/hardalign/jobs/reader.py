@@ -13,7 +13,7 @@ from hardalign.data.text import many, shorten
 from hardalign.errors import HardalignError
 from hardalign.folder import Description
 from hardalign.jobs.folding import Folding
-from hardalign.jobs.known import Lexicon, word_symbols
+from hardalign.jobs.lexicon import Lexicon, word_symbols
 from hardalign.jobs.tokens import APOSTROPHES, HYPHENS, INVISIBLE, PLAIN, tokens
 
 NAMED = 10_000

@@ -26,7 +26,8 @@ from hardalign.data.vocabulary import Vocabulary
 from hardalign.decoding import Search
 from hardalign.errors import HardalignError
 from hardalign.jobs.ipa import check_arpabet, parts_to_ipa
-from hardalign.jobs.known import Answer, Lexicon, answers_with_known, trimmed
+from hardalign.jobs.known import Answer, answers_with_known, trimmed
+from hardalign.jobs.lexicon import Lexicon
 from hardalign.jobs.reader import Piece, Reader, TextReport, count
 from hardalign.prediction import Prediction
 from hardalign.predictor import Predictor

@@ -23,7 +23,7 @@ from hardalign.errors import HardalignError
 from hardalign.runtime.interface import Runtime, Step
 from hardalign.runtime.lattice import Lattice, Rescored, draw
 from hardalign.runtime.numbers import Floats, Ints, log_softmax, logsumexp, unwarned
-from hardalign.runtime.tempered import scores_of_steps
+from hardalign.runtime.steps import scores_of_steps
 from hardalign.runtime.words import Targets, Words
 
 Each = tuple[Any, ...]

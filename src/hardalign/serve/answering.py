@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from hardalign.data.example import Example
 from hardalign.decoding import Search
 from hardalign.jobs.ipa import arpabet_to_ipa, is_arpabet
-from hardalign.jobs.known import Lexicon, answers_with_known
+from hardalign.jobs.known import answers_with_known
+from hardalign.jobs.lexicon import Lexicon
 from hardalign.prediction import Prediction
 from hardalign.predictor import Predictor
 from hardalign.serve.messages import AlignmentAnswer, PredictionAnswer, Stop, WordAnswer

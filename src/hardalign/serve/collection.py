@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hardalign.errors import HardalignError
 from hardalign.jobs.ipa import is_arpabet
-from hardalign.jobs.known import Lexicon, read_lexicon
+from hardalign.jobs.lexicon import Lexicon, read_lexicon
 from hardalign.predictor import Predictor, load
 from hardalign.serve.messages import ModelAnswer
 from hardalign.systems import SCORES

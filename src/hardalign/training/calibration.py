@@ -16,7 +16,7 @@ from hardalign.data.vocabulary import END, Vocabulary
 from hardalign.decoding import predictions
 from hardalign.runtime.interface import Runtime
 from hardalign.runtime.numbers import Floats, Ints, logsumexp, unwarned
-from hardalign.runtime.tempered import taken
+from hardalign.runtime.steps import taken
 from hardalign.runtime.words import Targets, Words
 from hardalign.training.job import Development
 
