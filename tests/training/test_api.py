@@ -74,15 +74,22 @@ def test_dropout_is_that_of_the_size_unless_told_otherwise(tmp_path):
 
 
 def test_training_goes_on_where_it_stopped(tmp_path):
-    rows = []
+    rows, notes = [], []
 
     class Notes(Reporter):
         def epoch(self, row):
             rows.append(row["epoch"])
 
+        def note(self, text):
+            notes.append(text)
+
     train(out=tmp_path / "m", reporter=Notes())
     train(out=tmp_path / "m", epochs=3, resume=True, reporter=Notes())
     assert rows == [1, 2, 3]
+    assert not any("nothing was left to train" in note for note in notes)
+    train(out=tmp_path / "m", epochs=2, resume=True, reporter=Notes())
+    assert rows == [1, 2, 3]
+    assert any("nothing was left to train after epoch 3" in note for note in notes)
 
 
 @pytest.mark.parametrize(

@@ -131,7 +131,9 @@ def _runs(grid: dict[str, Any], data: dict[str, DataFiles]) -> Iterator[Run]:
     """Gives every combination of a grid's corpora, systems, sizes and seeds."""
     if unknown := sorted(set(grid) - {*_KEYS, "overrides"}):
         known = ", ".join([*_KEYS, "overrides"])
-        raise HardalignError(f"{unknown[0]}: there is no such key; there are {known}")
+        raise HardalignError(
+            f"{unknown[0]}: there is no such key; there are {known}, and tables [data.NAME]"
+        )
     axes = [_axis(grid, key, kind) for key, kind in _KEYS.items()]
     overrides = grid.get("overrides", {})
     if not isinstance(overrides, dict):

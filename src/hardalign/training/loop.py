@@ -12,6 +12,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, optim
 
+from hardalign.config import TrainingConfig
 from hardalign.data.encoding import Encoded, shuffled_batches
 from hardalign.decoding import log_likelihoods, predictions
 from hardalign.errors import HardalignError
@@ -70,8 +71,10 @@ def _train(process: Process, job: Job, reporter: Reporter) -> Progress:
         _save_weights(job, answering, progress)
 
     reporter.begin(progress, job)
+    if checkpoint is not None and _ended(progress, config):
+        reporter.note(f"{folder}: nothing was left to train after epoch {progress.epoch}")
     try:
-        while progress.epoch < config.epochs and progress.learning_rate >= config.min_learning_rate:
+        while not _ended(progress, config):
             started = time.perf_counter()
             if schedule is not None:
                 progress.learning_rate = schedule[progress.epoch]
@@ -130,6 +133,10 @@ def _train(process: Process, job: Job, reporter: Reporter) -> Progress:
     finally:
         reporter.end()
     return progress
+
+
+def _ended(progress: Progress, config: TrainingConfig) -> bool:
+    return progress.epoch >= config.epochs or progress.learning_rate < config.min_learning_rate
 
 
 def _check_loss(loss: float, epoch: int) -> None:
