@@ -71,12 +71,14 @@ def test_a_folder_belongs_to_one_run(tmp_path: Path) -> None:
         write_run(tmp_path, tiny_run(seed=1))
 
 
-def files_of(folder: Path, content: str = "a\tb\n", format_: str = "pairs") -> DataFiles:
+def files_of(
+    folder: Path, content: str = "a\tb\n", format_: str = "pairs", **settings: str
+) -> DataFiles:
     folder.mkdir(exist_ok=True)
     paths = [folder / name for name in ("train", "dev", "test")]
     for path in paths:
         path.write_text(content)
-    return DataFiles.of(*paths, format_)
+    return DataFiles.of(*paths, format_, **settings)
 
 
 def test_files_are_known_by_their_content(tmp_path: Path) -> None:
@@ -89,8 +91,9 @@ def test_files_are_known_by_their_content(tmp_path: Path) -> None:
         Run("mine", "hard"),
         Run("mine", "hard", files=files_of(tmp_path / "c", "a\tc\n")),
         Run("mine", "hard", files=files_of(tmp_path / "d", format_="lexicon")),
+        Run("mine", "hard", files=files_of(tmp_path / "e", source_case="lower")),
     ]
-    assert len({run.name for run in [one, *others]}) == 4
+    assert len({run.name for run in [one, *others]}) == 5
     assert all(run != one for run in others)
     write_run(tmp_path, one)
     assert read_run(tmp_path) == one

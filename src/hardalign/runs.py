@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from hardalign.bundled import MODEL, RUN
+from hardalign.data.formats import FORMATS, Format, changed
 from hardalign.errors import HardalignError
 from hardalign.files import check_regular, read_bytes, sha256
 from hardalign.folder import METRICS
@@ -41,13 +42,15 @@ class DataFiles:
     format: str
     sha256: str
     """Of the contents: a file that moves is the same data, one that changes is not."""
+    settings: dict[str, Any] = field(default_factory=dict, hash=False)
+    """What of the format is otherwise, by the names of its settings; columns are one string."""
 
     @classmethod
-    def of(cls, train: Path, dev: Path, test: Path, format_: str) -> DataFiles:
+    def of(cls, train: Path, dev: Path, test: Path, format_: str, **settings: Any) -> DataFiles:
         """Describes files that are there.
 
         Raises:
-            HardalignError: If one of them cannot be read.
+            HardalignError: If one of them cannot be read, or there cannot be such a format.
         """
         paths = [path.absolute() for path in (train, dev, test)]
         try:
@@ -56,7 +59,13 @@ class DataFiles:
             raise HardalignError(f"{error.filename}: cannot be read: {error.strerror}") from error
         except ValueError as error:  # no system has such names
             raise HardalignError(f"{paths[0]}, {paths[1]}, {paths[2]}: {error}") from error
-        return cls(str(paths[0]), str(paths[1]), str(paths[2]), format_, checksum)
+        changed(FORMATS[format_], settings)  # which refuses what cannot be
+        return cls(str(paths[0]), str(paths[1]), str(paths[2]), format_, checksum, settings)
+
+    @property
+    def layout(self) -> Format:
+        """Returns how the files are read."""
+        return changed(FORMATS[self.format], self.settings)
 
 
 def _checksum(path: Path) -> str:
@@ -85,6 +94,7 @@ class Run:
         identity: Any = self.overrides
         if self.files is not None:
             identity = [self.overrides, self.files.format, self.files.sha256]
+            identity += [self.files.settings] if self.files.settings else []
         canonical = json.dumps(identity, sort_keys=True, separators=(",", ":"))
         return f"{name}.{sha256(canonical.encode())[:8]}" if identity else name
 

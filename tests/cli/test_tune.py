@@ -50,12 +50,15 @@ def test_files_of_ones_own(command: Command, scripted: list[Scripted], tmp_path:
     for name in ("train", "dev"):
         (tmp_path / name).write_text("cat\tK AE T\n")
     files = (tmp_path / "train", "--dev", tmp_path / "dev", "--format", "lexicon")
-    result = command("tune", *files, "--trials", 2, "--out", tmp_path / "out")
+    reading = ("--source-case", "lower", "--normalization", "NFD")
+    result = command("tune", *files, *reading, "--trials", 2, "--out", tmp_path / "out")
     assert result.code == 0, result.err
     (best,) = load_plan(str(tmp_path / "out" / "best.toml"))
     assert best in scripted[0].started
     assert best.files is not None
     assert best.files.format == "lexicon"
+    assert best.files.layout.source_case == "lower"
+    assert best.overrides["normalization"] == "NFD"
     assert best.files.test == best.files.dev == str(tmp_path / "dev")
 
 
@@ -67,6 +70,7 @@ def test_files_of_ones_own(command: Command, scripted: list[Scripted], tmp_path:
         (("none.tsv",), ["--dev FILE"]),
         (("none.tsv", "--dev", "none.tsv"), ["none.tsv: cannot be read"]),
         (("none.tsv", "--corpus", "toy:copy"), ["not both"]),
+        (("--corpus", "toy:copy", "--columns", "source"), ["--normalization alone"]),
         (("--corpus", "toy:copy", "--trials", 0), ["--trials"]),
         (("--corpus", "toy:copy", "--epochs", 0), ["--epochs"]),
         (("--corpus", "toy:copy", "--system", "sotf"), ["'sotf'"]),

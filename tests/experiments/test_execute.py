@@ -93,16 +93,18 @@ def test_files_of_ones_own(tmp_path: Path) -> None:
     corpus = load_corpus("toy:copy", size=60)
     paths = []
     for name, part in (("train", corpus.train), ("dev", corpus.dev), ("test", corpus.test)):
-        lines = (f"{item.text}\t{''.join(item.targets[0])}\n" for item in part)
+        lines = (f"{''.join(item.targets[0])}\t{item.text}\n" for item in part)
         paths.append(tmp_path / f"{name}.tsv")
         paths[-1].write_text("".join(lines), encoding="utf-8")
     overrides = {name: value for name, value in TINY.items() if name != "words"}
-    what = Run("mine", "hard", overrides=overrides, files=DataFiles.of(*paths, "pairs"))
+    files = DataFiles.of(*paths, "pairs", columns="target,source")
+    what = Run("mine", "hard", overrides=overrides, files=files)
     result, expected = run(tmp_path / "files", what), run(tmp_path / "corpus", tiny_run())
     assert read_result(tmp_path / "files") == result
     assert result.metrics == expected.metrics
     assert result.correct == expected.correct
     assert result.sources_sha256 == expected.sources_sha256
+    assert result.run == what
     paths[2].write_text("a\ta\n")
     with pytest.raises(HardalignError, match="has changed"):
         run(tmp_path / "again", what)

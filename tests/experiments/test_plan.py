@@ -49,6 +49,7 @@ def test_files_of_ones_own(grid: str, tmp_path: Path) -> None:
         grid
         + 'systems = ["soft", "hard"]\ncorpora = ["toy:copy", "mine"]\n'
         + '[data.mine]\ntrain = "train"\ndev = "dev"\ntest = "test"\nformat = "lexicon"\n'
+        + 'columns = "source,target,-"\nmax_length = 30\n'
     )
     runs = load_plan(str(plan))
     assert [(run.corpus, run.system, run.files is None) for run in runs] == [
@@ -60,6 +61,8 @@ def test_files_of_ones_own(grid: str, tmp_path: Path) -> None:
     files = runs[-1].files
     assert files is not None
     assert (files.test, files.format) == (str(tmp_path / "test"), "lexicon")
+    assert files.layout.columns == ("source", "target", "-")
+    assert (files.layout.max_length, files.layout.target_separator) == (30, " ")
 
 
 def test_the_paper() -> None:
@@ -123,6 +126,10 @@ def test_other_shipped_plans() -> None:
         (
             '[data.mine]\ntrain = "a"\ndev = "b"\ntest = "c"\nformat = "tsv"',
             ["data.mine", "'tsv'", "lexicon"],
+        ),
+        (
+            '[data.mine]\ntrain = "a"\ndev = "b"\ntest = "c"\ncolumns = ["source"]',
+            ["data.mine.columns: ['source'] is not a string"],
         ),
         ('sizes = ["small"]\n[[grid]]\nsystems = ["hard"]', ["sizes", "[[grid]]"]),
     ],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
 
@@ -11,7 +11,7 @@ import tyro
 
 from hardalign.cli.console import cores, note
 from hardalign.data.example import Example
-from hardalign.data.formats import FORMATS, Format, as_read_by
+from hardalign.data.formats import FORMATS, Format, as_read_by, changed
 from hardalign.data.reading import Skipped, read_examples
 from hardalign.errors import HardalignError
 
@@ -98,14 +98,16 @@ class FileOptions:
         Which letters are the same, by normal form and case, a name does not change.
         """
         layout = default if self.format is None else as_read_by(default, FORMATS[self.format])
-        changes: dict[str, object] = {
+        return changed(layout, self.settings)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Returns what is given besides a format's name."""
+        return {
             name: value
             for name, value in vars(self).items()
-            if value is not None and name not in ("format", "columns", "allow_empty")
+            if value is not None and name not in ("format", "allow_empty")
         }
-        if self.columns is not None:
-            changes["columns"] = tuple(self.columns.split(","))
-        return replace(layout, **changes)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)

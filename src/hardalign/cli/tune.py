@@ -10,7 +10,7 @@ import tyro
 
 from hardalign.cli.console import note
 from hardalign.cli.engines import EngineOptions, watched_runs
-from hardalign.cli.options import CorpusName, Folder, FormatName, Number, OptionalFile, Text
+from hardalign.cli.options import CorpusName, FileOptions, Folder, Number, OptionalFile, Text
 from hardalign.errors import HardalignError
 from hardalign.systems import DEFAULT_SYSTEM, SYSTEMS
 
@@ -21,7 +21,6 @@ def tune(
     out: Folder,
     dev: OptionalFile = None,
     test: OptionalFile = None,
-    format: FormatName = "pairs",  # noqa: A002 - the name of the flag
     corpus: CorpusName = None,
     system: Annotated[str, tyro.conf.arg(metavar=f"{{{','.join(SYSTEMS)}}}")] = DEFAULT_SYSTEM,
     trials: int = 20,
@@ -29,6 +28,7 @@ def tune(
     words: Number = None,
     epochs: int = 50,
     seed: int = 0,
+    files: FileOptions = FileOptions(),  # noqa: B008 - frozen
     where: EngineOptions = EngineOptions(),  # noqa: B008 - frozen
 ) -> None:
     """Search for good hyperparameters in the ranges that the paper searched.
@@ -48,7 +48,6 @@ def tune(
         out: Folder for the trials.
         dev: File of development pairs, of the same format; decides which trial is the best.
         test: File of test pairs; figures of the trials are on it. (default: the development pairs)
-        format: Of the three files; see hardalign train --help.
         corpus: Instead of files: a name that hardalign corpora lists.
         system: What to train.
         trials: How many settings to try.
@@ -57,6 +56,7 @@ def tune(
         words: Use only so many words of the corpus.
         epochs: Most passes over the data in a trial.
         seed: Decides what is tried; and weights, order and dropout of all trials.
+        files: How the files are read.
         where: Where to run.
     """
     from hardalign.experiments.plan import check_corpus
@@ -67,17 +67,25 @@ def tune(
     for name, value in (("trials", trials), ("epochs", epochs)):
         if value < 1:
             raise HardalignError(f"--{name} must be at least 1, not {value}")
-    files = None
+    data, settings = None, files.settings
+    overrides: dict[str, Any] = {"epochs": epochs} | ({} if words is None else {"words": words})
+    if (normal_form := settings.pop("normalization", None)) is not None:
+        overrides["normalization"] = normal_form
     if corpus is not None:
         if train is not None or dev is not None or test is not None:
             raise HardalignError("give either files or --corpus, not both")
+        if files.format or settings:
+            raise HardalignError(
+                "a corpus has its own format: of the options for files, --corpus takes "
+                "--normalization alone"
+            )
         check_corpus(corpus)
     elif train is None or dev is None:
         raise HardalignError("give a training file and --dev FILE, or --corpus NAME")
     else:
-        files = DataFiles.of(Path(train), Path(dev), Path(test or dev), format)
-    overrides: dict[str, Any] = {"epochs": epochs} | ({} if words is None else {"words": words})
-    base = Run(corpus or "files", system, "large", seed, overrides, files)
+        paths = (Path(train), Path(dev), Path(test or dev))
+        data = DataFiles.of(*paths, files.format or "pairs", **settings)
+    base = Run(corpus or "files", system, "large", seed, overrides, data)
     settings_of(base)
     runs = draw_trials(base, trials, ranges_of(system))
     where.check()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from hardalign.data.example import Example, Symbols
 from hardalign.data.text import (
@@ -193,6 +195,17 @@ def _string(text: str, what: str) -> str:
     if not isinstance(text, str):
         raise HardalignError(f"a {what} must be a string, not {text!r:.50}")
     return text
+
+
+def changed(layout: Format, settings: Mapping[str, Any]) -> Format:
+    """Returns a format with other settings, whose columns are one string: target,source,-.
+
+    Raises:
+        HardalignError: If there cannot be such a format.
+    """
+    columns = settings.get("columns")
+    split = {} if columns is None else {"columns": tuple(columns.split(","))}
+    return replace(layout, **{**settings, **split})
 
 
 def as_read_by(model: Format, layout: Format) -> Format:

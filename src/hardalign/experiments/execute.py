@@ -10,7 +10,6 @@ import hardalign
 from hardalign.bundled import MODEL
 from hardalign.corpora.load import load_corpus
 from hardalign.data.example import Example, evaluation_items
-from hardalign.data.formats import FORMATS
 from hardalign.data.reading import read_examples
 from hardalign.decoding import Search
 from hardalign.errors import HardalignError
@@ -61,7 +60,7 @@ def execute(
         predictor, test = hardalign.train(corpus, **options), corpus.test
     else:
         _check_unchanged(files)
-        layout = replace(FORMATS[files.format], normalization=settings.normalization)
+        layout = replace(files.layout, normalization=settings.normalization)
         test = list(read_examples(files.test, layout, "evaluation"))
         predictor = hardalign.train(files.train, files.dev, format=layout, **options)
     result = _evaluate(run, folder, predictor, test)
@@ -72,7 +71,8 @@ def execute(
 
 def _check_unchanged(files: DataFiles) -> None:
     """Refuses files whose content is not what the plan was made for."""
-    if DataFiles.of(Path(files.train), Path(files.dev), Path(files.test), files.format) != files:
+    paths = (Path(files.train), Path(files.dev), Path(files.test))
+    if DataFiles.of(*paths, files.format, **files.settings) != files:
         raise HardalignError(
             f"{files.train}, {files.dev} or {files.test} has changed since the plan was read; "
             "give the same command again"

@@ -13,6 +13,7 @@
     dev = "dev.tsv"
     test = "test.tsv"
     format = "lexicon"               # if not given: pairs
+    columns = "target,source"        # and other settings of a format, where they differ
 
 A plan of several parts has a ``[[grid]]`` with the first five keys for each. Runs that are in
 several parts are run once.
@@ -42,6 +43,15 @@ _KEYS = {"corpora": str, "systems": str, "sizes": str, "seeds": int}
 _DEFAULTS: dict[str, list[Any]] = {"sizes": ["small"], "seeds": [0]}
 _SHIPPED = resources.files("hardalign.experiments") / "plans"
 _PARTS = ("train", "dev", "test")
+_SETTINGS = {
+    "columns": str,
+    "source_separator": str,
+    "target_separator": str,
+    "tag_separator": str,
+    "source_case": str,
+    "max_length": int,
+}
+"""What of a format may be otherwise. Its normal form is an override, for corpora too."""
 
 
 def shipped_plans() -> list[str]:
@@ -113,8 +123,9 @@ def _data(name: str, table: Any, file: Path) -> DataFiles:
         raise HardalignError(f"{where}: is not a table; write [{where}]")
     if name in CORPORA or name in registry() or set(name) & set("/\\:. "):
         raise HardalignError(f"{where}: choose a name of letters and digits that no corpus has")
-    if unknown := sorted(set(table) - {*_PARTS, "format"}):
-        raise HardalignError(f"{where}.{unknown[0]}: there is no such key")
+    if unknown := sorted(set(table) - {*_PARTS, "format", *_SETTINGS}):
+        keys = ", ".join([*_PARTS, "format", *_SETTINGS])
+        raise HardalignError(f"{where}.{unknown[0]}: there is no such key; there are {keys}")
     if missing := [part for part in _PARTS if not isinstance(table.get(part), str)]:
         raise HardalignError(f"{where}.{missing[0]}: must name a file")
     layout = table.get("format", "pairs")
@@ -122,9 +133,14 @@ def _data(name: str, table: Any, file: Path) -> DataFiles:
         raise HardalignError(
             f"{where}: no format is called {layout!r}; there are {', '.join(FORMATS)}"
         )
+    settings = {key: table[key] for key in _SETTINGS if key in table}
+    for key, value in settings.items():
+        if type(value) is not _SETTINGS[key]:
+            what = "a number" if _SETTINGS[key] is int else "a string"
+            raise HardalignError(f"{where}.{key}: {value!r} is not {what}")
     with _named(where):
         train, dev, test = (file.parent / table[part] for part in _PARTS)
-        return DataFiles.of(train, dev, test, layout)
+        return DataFiles.of(train, dev, test, layout, **settings)
 
 
 def _runs(grid: dict[str, Any], data: dict[str, DataFiles]) -> Iterator[Run]:

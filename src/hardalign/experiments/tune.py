@@ -116,7 +116,9 @@ def write_plan(path: Path, run: Run, comment: str) -> None:
     lines = [f"# {comment}", *_lines({key: [value] for key, value in axes.items()})]
     lines += ["", "[overrides]", *_lines(run.overrides)]
     if run.files is not None:
-        files = {key: value for key, value in asdict(run.files).items() if key != "sha256"}
+        files = asdict(run.files)
+        files |= files.pop("settings")
+        del files["sha256"]
         lines += ["", f"[data.{run.corpus}]", *_lines(files)]
     write_bytes(path, ("\n".join(lines) + "\n").encode())
 
