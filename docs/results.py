@@ -1,10 +1,11 @@
-"""The tables of results in the documents, made from the runs' own figures: `make results`.
+"""The tables and pictures of results in the documents, made from the runs' figures: `make results`.
 
     python docs/results.py [RUNS…]
 
 Adds the complete runs of each folder RUNS (of `hardalign reproduce --out`) to the record
 docs/results/runs.jsonl, and writes what stands between `<!-- results:… -->` and `<!-- end -->` in
-the documents anew. A test fails where a document and the record disagree.
+the documents anew, and the pictures accuracy.svg and against-paper.svg. A test fails where a table
+and the record disagree.
 
 The record has a line of JSON per run and no weights. Which items a run had right is kept as bits,
 so that runs can still be compared item by item.
@@ -25,6 +26,7 @@ import numpy as np
 from hardalign.errors import InputError
 from hardalign.files import write_bytes
 from hardalign.report.cells import Cell, Cells, Setting, average, collect
+from hardalign.report.figures import save_figures
 from hardalign.report.findings import FINDINGS, decide
 from hardalign.report.markup import MISSING, number, with_deviation
 from hardalign.report.paper import METRICS, in_order, paper_name, published
@@ -232,3 +234,4 @@ if __name__ == "__main__":
     all_cells = collect(read_record(RECORD))
     for page in PAGES:
         page.write_text(written(page.read_text("utf-8"), all_cells), "utf-8")
+    save_figures(ROOT / "docs", all_cells)
