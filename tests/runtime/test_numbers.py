@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hardalign.runtime.numbers import log_softmax, logsumexp, rows_of
+from hardalign.runtime.numbers import log_softmax, logsumexp, rows_of, unwarned
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])
@@ -28,3 +28,11 @@ def test_rows_of_a_table_are_the_table_itself_where_they_are_all_of_it() -> None
 
     for rows in ([2, 1, 0], [0, 1], [0, 1, 1], [2]):
         np.testing.assert_array_equal(rows_of(table, np.array(rows)), table[rows])
+
+
+def test_what_is_unwarned_says_nothing() -> None:
+    """Warnings are errors in these tests."""
+    infinite = np.full(3, np.inf, np.float32)
+    with pytest.raises(RuntimeWarning):
+        infinite - infinite
+    assert np.isnan(unwarned(np.subtract)(infinite, infinite)).all()

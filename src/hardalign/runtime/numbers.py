@@ -12,8 +12,10 @@ Floats = NDArray[Any]
 Ints = NDArray[np.intp]
 Bools = NDArray[np.bool_]
 
-unwarned = np.errstate(over="ignore", divide="ignore", under="ignore")
-"""For functions in which exp may overflow (a gate is shut) and log may be taken of nothing."""
+unwarned = np.errstate(all="ignore")
+"""For functions in which exp may overflow (a gate is shut) and log may be taken of nothing, and in
+which finite matrices are multiplied: in rare processes NumPy warns of invalid values there that
+neither the operands nor the product have."""
 
 
 def logsumexp(x: Floats, axis: int = -1) -> Floats:
