@@ -28,6 +28,8 @@ def tiny_model(
     encoder_layers: int = 1,
     decoder_layers: int = 1,
     dropout: float = 0.3,
+    state_dropout: float | None = None,
+    symbol_dropout: float | None = None,
 ) -> Transducer:
     """A small random model in evaluation mode.
 
@@ -40,12 +42,16 @@ def tiny_model(
         encoder_layers: LSTM layers of the encoder.
         decoder_layers: LSTM layers of the decoder.
         dropout: is not zero, so that a test fails where evaluation mode is forgotten.
+        state_dropout: the same unless it is given.
+        symbol_dropout: likewise.
     """
     config = replace(
         tiny_config(system),
         encoder_layers=encoder_layers,
         decoder_layers=decoder_layers,
         dropout=dropout,
+        state_dropout=dropout if state_dropout is None else state_dropout,
+        symbol_dropout=dropout if symbol_dropout is None else symbol_dropout,
     )
     with torch.random.fork_rng():
         torch.manual_seed(seed)

@@ -76,6 +76,11 @@ class ModelConfig(_Settings):
     """d_h, the width of the decoder LSTM."""
     decoder_layers: int = 1
     dropout: float = 0.2
+    """The share of the numbers in embeddings and decoder states that training leaves out."""
+    state_dropout: float = 0.0
+    """The share of the numbers in the encoder's last states likewise; the paper leaves out none."""
+    symbol_dropout: float = 0.0
+    """The share of target symbols that training keeps from the decoder; the paper keeps none."""
     samples: int = 2
     """Positions drawn at each step, where training draws any."""
     copying: bool = False
@@ -90,7 +95,8 @@ class ModelConfig(_Settings):
             self._check_whole(name, 1, WIDEST)
         for name in ("encoder_layers", "decoder_layers"):
             self._check_whole(name, 1, DEEPEST)
-        self._check_real("dropout", "at least 0 and below 1", 0.0, 1.0)
+        for name in ("dropout", "state_dropout", "symbol_dropout"):
+            self._check_real(name, "at least 0 and below 1", 0.0, 1.0)
         self._check_flag("copying")
         if self.tags not in TAGS:
             raise HardalignError(f"tags must be {' or '.join(TAGS)}, {_not(self.tags)}")
@@ -135,7 +141,9 @@ class TrainingConfig(_Settings):
     batch_size: int = 20
     """Pairs per optimizer step, over all devices together."""
     learning_rate: float = 1e-3
-    """Adam's rate at the start; halved after an epoch that does not improve on development."""
+    """Adam's rate at the start; halved after epochs that do not improve on development."""
+    patience: int = 1
+    """How many such epochs there must be in a row until the rate is halved."""
     min_learning_rate: float = 1e-5
     """Training stops when the rate falls below this."""
     clip: float | None = None
@@ -152,6 +160,7 @@ class TrainingConfig(_Settings):
     def __post_init__(self) -> None:
         self._check_whole("epochs", 0, 10**9)
         self._check_whole("batch_size", 1, 10**9)
+        self._check_whole("patience", 1, 10**9)
         self._check_whole("invent", 0, 10**9)
         self._check_flag("average")
         self._check_whole("seed", -(2**63), 2**63 - 1)

@@ -143,6 +143,19 @@ def test_a_gradient_that_depends_on_mates_would_be_found_out(
     assert from_mates(tiny_model(system, scale=10.0, dropout=0.0).train()) > 1e-9
 
 
+@systems
+@pytest.mark.parametrize("kind", ["dropout", "state_dropout", "symbol_dropout"])
+def test_every_kind_of_dropout_is_for_training_alone(system: str, kind: str):
+    batch = collate(random_pairs(6, seed=5))
+    shares = {"dropout": 0.0, "state_dropout": 0.0, "symbol_dropout": 0.0}
+    whole, left_out = tiny_model(system, **shares), tiny_model(system, **{**shares, kind: 0.5})
+    expected = whole.log_likelihood(batch)
+    assert left_out.log_likelihood(batch).equal(expected)
+    assert whole.train().log_likelihood(batch).equal(left_out.eval().log_likelihood(batch))
+    torch.manual_seed(0)
+    assert not left_out.train().log_likelihood(batch).allclose(expected)
+
+
 # Stability: long words and extreme weights.
 
 

@@ -46,3 +46,13 @@ def test_dropout_is_on_the_input_of_every_layer_and_not_on_the_output(layers: in
     assert len(seen) == 2 * layers
     assert all(0.2 < float((inputs == 0).float().mean()) < 0.8 for inputs in seen)
     assert (states != 0).all()
+
+
+def test_state_dropout_is_on_the_output():
+    torch.manual_seed(0)
+    encoder = Encoder(9, 3, 4, 2, dropout=0.0, state_dropout=0.5)
+    source, lengths = torch.randint(4, 9, (5, 6)), torch.full((5,), 6)
+    states, whole = encoder(source, lengths), encoder.eval()(source, lengths)
+    kept = states != 0
+    assert 0.3 < float(kept.float().mean()) < 0.7
+    torch.testing.assert_close(states[kept], 2 * whole[kept])

@@ -73,6 +73,15 @@ def test_dropout_is_that_of_the_size_unless_told_otherwise(tmp_path):
         train(dropout=1.0, out=tmp_path / "m")
 
 
+def test_settings_of_the_recipe_arrive(tmp_path):
+    given = {"state_dropout": 0.3, "symbol_dropout": 0.2}
+    description = train(size=TINY, patience=3, epochs=0, out=tmp_path / "m", **given).description
+    assert description.training.patience == 3
+    assert {name: getattr(description.model, name) for name in given} == given
+    plain = train(epochs=0, out=tmp_path / "n").description
+    assert (plain.training.patience, plain.model.state_dropout) == (1, 0.0)
+
+
 def test_training_goes_on_where_it_stopped(tmp_path):
     rows, notes = [], []
 

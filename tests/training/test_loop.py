@@ -15,6 +15,7 @@ from hardalign.folder import WEIGHTS, Description
 from hardalign.origin import Origin
 from hardalign.tensors import read_tensors
 from hardalign.training import loop
+from hardalign.training.checkpoint import read_checkpoint
 from hardalign.training.claim import claim_folder
 from hardalign.training.job import Development, Job, Reporter
 from hardalign.training.loop import Scores, train
@@ -71,6 +72,19 @@ def test_the_rate_is_halved_unless_the_log_likelihood_improves(
     monkeypatch.setattr(loop, "development_scores", lambda *_: next(scores))
     rates = [row["learning_rate"] for row in run(tmp_path, epochs=6, learning_rate=1.0)]
     assert rates == [1.0, 1.0, 1.0, 0.5, 0.25, 0.25]
+
+
+def test_patience_waits_for_so_many_bad_epochs_in_a_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = (-3.0, -3.0, -2.0, -2.0, -2.5, -2.0, -2.5, -1.0)
+    scores = (Scores(value, 0.0, 0.0) for value in values)
+    monkeypatch.setattr(loop, "development_scores", lambda *_: next(scores))
+    options = {"learning_rate": 1.0, "patience": 2}
+    run(tmp_path, epochs=4, **options)
+    again(tmp_path, epochs=8, **options)  # an interruption does not begin to count anew
+    rates = [row["learning_rate"] for row in read_checkpoint(tmp_path).progress.history]
+    assert rates == [1.0, 1.0, 1.0, 1.0, 1.0, 0.5, 0.5, 0.25]
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,10 @@ def train(
     batch_size: Number = None,
     learning_rate: float = 1e-3,
     clip: Norm = None,
+    patience: Annotated[int, tyro.conf.arg(metavar="N")] = 1,
     dropout: Share = None,
+    state_dropout: Share = None,
+    symbol_dropout: Share = None,
     average: bool = False,
     invent: Annotated[int, tyro.conf.arg(metavar="N")] = 0,
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto",
@@ -78,10 +81,11 @@ def train(
     $ hardalign train --corpus toy:reduplication --out runs/toy
 
     Adam; the learning rate is halved after every epoch that does not improve the log-likelihood of
-    the development set, and training ends when it falls below 1e-5. The weights kept are those of
-    the epoch that predicts most of the development set right. After each epoch all is saved: an
-    interrupted run goes on with --resume. At the end a temperature is found at which
-    probabilities tell best which answers to the development set are right, and kept with the model.
+    the development set, or after --patience of them in a row, and training ends when it falls below
+    1e-5. The weights kept are those of the epoch that predicts most of the development set right.
+    After each epoch all is saved: an interrupted run goes on with --resume. At the end a
+    temperature is found at which probabilities tell best which answers to the development set are
+    right, and kept with the model.
 
     Args:
         train: File of training pairs; - is standard input; gzip is recognised.
@@ -106,8 +110,13 @@ def train(
             hundredth of them, at least 5)
         learning_rate: Adam's, at the start.
         clip: Largest norm of the gradient. (default: none for small, 5 for large)
+        patience: How many epochs in a row may bring no progress until the learning rate is halved.
         dropout: The share of numbers that are left out at random while training; 0.4 helps where
             words are few. (default: 0.2 for small, 0.4 for large)
+        state_dropout: The share of numbers that are left out of the encoder's last states, too.
+            (default: 0, or as in --from)
+        symbol_dropout: The share of target symbols that are kept from the decoder while training,
+            so that it learns to look at the source. (default: 0, or as in --from)
         average: Keep the mean of the weights over about the last thousand steps, which is good
             after fewer epochs than those of the last step, which the paper keeps.
         invent: Learn from so many invented examples too: real affixes around random stems, for
@@ -184,7 +193,10 @@ def train(
         batch_size=batch_size,
         learning_rate=learning_rate,
         clip=clip,
+        patience=patience,
         dropout=dropout,
+        state_dropout=state_dropout,
+        symbol_dropout=symbol_dropout,
         average=average,
         invent=invent,
         device=device,

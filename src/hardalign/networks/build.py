@@ -91,6 +91,7 @@ def unfed(
         config.decoder,
         config.decoder_layers,
         config.dropout,
+        config.symbol_dropout,
         tags=config.embedding if tags else 0,
     )
     head = make_head((2 * config.encoder, config.decoder, full_joint(config), symbols))
@@ -106,7 +107,13 @@ def _fed(system: System, config: ModelConfig, vocabulary: Vocabulary) -> Transdu
     if system.feeding == "merged":
         feeding = Merged(config.embedding, merged_joint(config, symbols))
     decoder = FedDecoder(
-        symbols, config.embedding, feeding, config.decoder, config.decoder_layers, config.dropout
+        symbols,
+        config.embedding,
+        feeding,
+        config.decoder,
+        config.decoder_layers,
+        config.dropout,
+        config.symbol_dropout,
     )
     attention = Attention(2 * config.encoder, config.decoder, feeding.joint, symbols)
     if system.feedback is None:
@@ -125,6 +132,7 @@ def _pointed(config: ModelConfig, vocabulary: Vocabulary) -> Transducer:
         pointer_decoder(config, actions, tags),
         config.decoder_layers,
         config.dropout,
+        config.symbol_dropout,
     )
     oracle = Oracle(len(vocabulary.source.letters), len(vocabulary.target.letters))
     encoder = _encoder(config, len(vocabulary.source))
@@ -132,4 +140,11 @@ def _pointed(config: ModelConfig, vocabulary: Vocabulary) -> Transducer:
 
 
 def _encoder(config: ModelConfig, symbols: int) -> Encoder:
-    return Encoder(symbols, config.embedding, config.encoder, config.encoder_layers, config.dropout)
+    return Encoder(
+        symbols,
+        config.embedding,
+        config.encoder,
+        config.encoder_layers,
+        config.dropout,
+        config.state_dropout,
+    )

@@ -13,7 +13,14 @@ class Decoder(nn.Module):
     """Summarises the symbols produced so far; starts from a zero state."""
 
     def __init__(
-        self, symbols: int, embedding: int, hidden: int, layers: int, dropout: float, tags: int = 0
+        self,
+        symbols: int,
+        embedding: int,
+        hidden: int,
+        layers: int,
+        dropout: float,
+        symbol_dropout: float = 0.0,
+        tags: int = 0,
     ) -> None:
         """Makes a decoder; ``tags`` is the width of what it is told of a word's tags."""
         super().__init__()
@@ -21,6 +28,7 @@ class Decoder(nn.Module):
         between = dropout if layers > 1 else 0.0
         self.lstm = nn.LSTM(embedding + tags, hidden, layers, batch_first=True, dropout=between)
         self.dropout = nn.Dropout(dropout)
+        self.symbol_dropout = nn.Dropout1d(symbol_dropout)  # of whole embeddings
 
     def forward(self, target: Tensor, tags: Tensor | None = None) -> Tensor:
         """Returns states [B, I, hidden] before each symbol of ``target`` [B, I] is produced.
@@ -29,7 +37,7 @@ class Decoder(nn.Module):
             target: [B, I]
             tags: [B, tags] what is told of tags at every step.
         """
-        inputs = self.embedding(F.pad(target[:, :-1], (1, 0), value=BEGIN))
+        inputs = self.symbol_dropout(self.embedding(F.pad(target[:, :-1], (1, 0), value=BEGIN)))
         if tags is not None:
             inputs = torch.cat([inputs, tags.unsqueeze(1).expand(-1, inputs.shape[1], -1)], -1)
         states, _ = self.lstm(self.dropout(inputs))

@@ -18,11 +18,19 @@ class Encoder(nn.Module):
     """
 
     def __init__(
-        self, symbols: int, embedding: int, hidden: int, layers: int, dropout: float
+        self,
+        symbols: int,
+        embedding: int,
+        hidden: int,
+        layers: int,
+        dropout: float,
+        state_dropout: float = 0.0,
     ) -> None:
+        """Makes an encoder; dropout is on what each layer reads, the other on what is returned."""
         super().__init__()
         self.embedding = nn.Embedding(symbols, embedding, padding_idx=PAD)
         self.dropout = nn.Dropout(dropout)
+        self.state_dropout = nn.Dropout(state_dropout)
         sizes = [embedding] + [2 * hidden] * (layers - 1)
         self.forwards = nn.ModuleList(nn.LSTM(size, hidden, batch_first=True) for size in sizes)
         self.backwards = nn.ModuleList(nn.LSTM(size, hidden, batch_first=True) for size in sizes)
@@ -39,4 +47,4 @@ class Encoder(nn.Module):
             ahead, _ = left_to_right(states)
             back, _ = right_to_left(states[row, mirrored])
             states = torch.cat([ahead, back[row, mirrored]], dim=-1)
-        return states
+        return self.state_dropout(states)  # type: ignore[no-any-return]

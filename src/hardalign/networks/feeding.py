@@ -72,6 +72,7 @@ class FedDecoder(nn.Module):
         hidden: int,
         layers: int,
         dropout: float,
+        symbol_dropout: float = 0.0,
     ) -> None:
         super().__init__()
         self.embedding = nn.Embedding(symbols, embedding, padding_idx=PAD)
@@ -80,6 +81,7 @@ class FedDecoder(nn.Module):
         sizes = [feeding.size] + [hidden] * (layers - 1)
         self.cells = nn.ModuleList(nn.LSTMCell(size, hidden) for size in sizes)
         self.dropout = nn.Dropout(dropout)
+        self.symbol_dropout = nn.Dropout1d(symbol_dropout)  # of whole embeddings
         self.hidden = hidden
 
     def begin(self, rows: int) -> tuple[Hidden, Tensor]:
@@ -90,7 +92,8 @@ class FedDecoder(nn.Module):
 
     def read(self, previous: Tensor) -> Entrance:
         """Embeds the symbols before each step, [N, I], all at once."""
-        entrance: Entrance = self.feeding(self.dropout(self.embedding(previous)))
+        embedded = self.symbol_dropout(self.embedding(previous))
+        entrance: Entrance = self.feeding(self.dropout(embedded))
         return entrance
 
     def step(self, state: Tensor, hidden: Hidden) -> tuple[Tensor, Hidden]:

@@ -24,13 +24,21 @@ class PointerDecoder(nn.Module):
     """An LSTM over actions and the source states they were chosen at."""
 
     def __init__(
-        self, actions: int, embedding: int, attended: int, hidden: int, layers: int, dropout: float
+        self,
+        actions: int,
+        embedding: int,
+        attended: int,
+        hidden: int,
+        layers: int,
+        dropout: float,
+        symbol_dropout: float = 0.0,
     ) -> None:
         super().__init__()
         self.embedding = nn.Embedding(actions, embedding, padding_idx=PAD)
         between = dropout if layers > 1 else 0.0
         self.lstm = nn.LSTM(embedding + attended, hidden, layers, batch_first=True, dropout=between)
         self.dropout = nn.Dropout(dropout)
+        self.symbol_dropout = nn.Dropout1d(symbol_dropout)  # of whole embeddings
         self.output = nn.Linear(hidden, actions)
 
     def forward(self, previous: Tensor, attended: Tensor, at_end: Tensor) -> Tensor:
@@ -44,7 +52,8 @@ class PointerDecoder(nn.Module):
         Returns:
             [B, K, C] the classes end, letters, and STEP as the last, impossible ``at_end``.
         """
-        states, _ = self.lstm(torch.cat([self.dropout(self.embedding(previous)), attended], -1))
+        embedded = self.dropout(self.symbol_dropout(self.embedding(previous)))
+        states, _ = self.lstm(torch.cat([embedded, attended], -1))
         # Reserved symbols are never produced, so they take no part in the softmax.
         logits = F.linear(self.dropout(states), self.output.weight[END:], self.output.bias[END:])
         barred = F.pad(at_end.unsqueeze(-1), (logits.shape[-1] - 1, 0))

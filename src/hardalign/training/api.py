@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from hardalign.bundled import model_folder
 from hardalign.config import CLIPS, ModelConfig, TrainingConfig, default_batch_size, find_size
@@ -42,8 +43,11 @@ def train(
     batch_size: int | None = None,
     learning_rate: float = 1e-3,
     min_learning_rate: float = 1e-5,
+    patience: int = 1,
     clip: float | None = None,
     dropout: float | None = None,
+    state_dropout: float | None = None,
+    symbol_dropout: float | None = None,
     average: bool = False,
     invent: int = 0,
     copying: bool | None = None,
@@ -90,9 +94,14 @@ def train(
             below 2,000 pairs, so that an epoch has 100 steps: 8 for 800, but never less than 5.
         learning_rate: Adam's, at the start.
         min_learning_rate: Training ends when the rate has been halved to less.
+        patience: How many epochs in a row may bring no progress until the rate is halved.
         clip: Largest norm of the gradient. None leaves it to the size: 5 for ``"large"``.
         dropout: The share of numbers that are left out at random while training. None leaves it to
             the size: 0.2 for ``"small"``, 0.4 for ``"large"``.
+        state_dropout: The share of numbers that are left out of the encoder's last states, too.
+            None leaves it to the size, if that is one of your own, and is otherwise 0.
+        symbol_dropout: The share of target symbols that are kept from the decoder while training,
+            so that it learns to look at the source. None likewise.
         average: Keep the mean of the weights over about the last thousand steps, which is good
             after fewer epochs than those of the last step; the paper does not.
         invent: Learn from so many invented examples too, for inflection: real affixes around stems
@@ -137,6 +146,7 @@ def train(
         batch_size=TrainingConfig.batch_size if batch_size is None else batch_size,
         learning_rate=learning_rate,
         min_learning_rate=min_learning_rate,
+        patience=patience,
         clip=size_clip if clip is None else clip,
         average=average,
         invent=invent,
@@ -153,13 +163,15 @@ def train(
         raise HardalignError(f"processes must be at least 1, not {processes}")
     if processes > 1 and devices > 1:
         raise HardalignError("members that have several devices are trained one at a time")
-    model = replace(sizes, system=system)
-    if copying is not None:
-        model = replace(model, copying=copying)
-    if dropout is not None:
-        model = replace(model, dropout=dropout)
-    if tags is not None:
-        model = replace(model, tags=tags)
+    options = {
+        "dropout": dropout,
+        "state_dropout": state_dropout,
+        "symbol_dropout": symbol_dropout,
+        "copying": copying,
+        "tags": tags,
+    }
+    chosen: dict[str, Any] = {name: one for name, one in options.items() if one is not None}
+    model = replace(sizes, system=system, **chosen)
     check_options(model)
     initial = None if start is None else Start.of(start, model)
     layout = _layout(format, begun.format if begun else None)

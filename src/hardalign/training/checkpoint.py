@@ -38,6 +38,8 @@ class Progress:
     epoch: int = 0
     """Epochs completed."""
     best_log_likelihood: float | None = None
+    stale: int = 0
+    """Epochs that have not improved on it, since the rate was last halved."""
     best_epoch: int = 0
     """The epoch whose weights are kept; 0 before the first."""
     best_acc: float = -math.inf

@@ -96,12 +96,13 @@ def _train(process: Process, job: Job, reporter: Reporter) -> Progress:
                 _check_loss(-scores.log_likelihood, progress.epoch)
                 rate = progress.learning_rate
 
-                # Halve the learning rate unless the log-likelihood has improved.
+                # Halve the learning rate where the log-likelihood has not improved for long enough.
                 best = progress.best_log_likelihood
+                progress.stale += 1
                 if best is None or scores.log_likelihood > best:
-                    progress.best_log_likelihood = scores.log_likelihood
-                elif schedule is None:
-                    progress.learning_rate /= 2
+                    progress.best_log_likelihood, progress.stale = scores.log_likelihood, 0
+                elif schedule is None and progress.stale >= config.patience:
+                    progress.learning_rate, progress.stale = progress.learning_rate / 2, 0
 
                 # Keep the best: most words right, then the smallest distance. By a schedule, the
                 # last: its development set has been learned too.
