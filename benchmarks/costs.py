@@ -1,6 +1,9 @@
-"""What `hard` costs beside `soft` where the alphabets are large: the first steps, and later ones.
+"""What a step of one system costs beside one of another: the first steps, and later ones.
 
-    HARDALIGN_DATA=DIR python benchmarks/alphabets.py news15/JnJk news15/EnKo
+    HARDALIGN_DATA=DIR python benchmarks/costs.py news15/JnJk news15/EnKo
+    HARDALIGN_DATA=DIR python benchmarks/costs.py g2p/NETtalk --systems hard-feed hard
+
+The first is `hard` beside `soft` where the alphabets are large.
 
 Processor time of one thread, which a busy machine changes little, on the same batches in turns.
 """
@@ -23,7 +26,6 @@ from hardalign.data.vocabulary import Vocabulary
 from hardalign.networks.batch import collate
 from hardalign.networks.build import build_model
 
-SYSTEMS = ("hard", "soft")
 BATCH = 20
 
 
@@ -47,6 +49,7 @@ class Trainee:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("corpora", nargs="+")
+    parser.add_argument("--systems", nargs=2, default=["hard", "soft"])
     parser.add_argument("--size", choices=SIZES, default="small")
     parser.add_argument("--marks", type=int, nargs="+", default=[0, 100, 300, 600])
     parser.add_argument("--steps", type=int, default=50, help="steps that are measured at a mark")
@@ -61,19 +64,22 @@ def main() -> None:
         epoch = len(batches)
         while len(batches) < options.marks[-1] + options.steps:
             batches += shuffled_batches(pairs, BATCH, draw)
-        trainees = {system: Trainee(system, options.size, vocabulary) for system in SYSTEMS}
+        trainees = {system: Trainee(system, options.size, vocabulary) for system in options.systems}
         sizes = f"{len(vocabulary.source)} source and {len(vocabulary.target)} target symbols"
         print(f"{name}, {options.size}: {sizes}, {epoch} steps an epoch", flush=True)
-        times: dict[str, list[float]] = {system: [] for system in SYSTEMS}
+        times: dict[str, list[float]] = {system: [] for system in options.systems}
         for batch in batches[: options.marks[-1] + options.steps]:
             for system, trainee in trainees.items():
                 times[system].append(trainee.step(batch))
-            last = len(times["soft"])
+            last = len(times[options.systems[0]])
             if last - options.steps in options.marks:
-                hard, soft = (median(times[system][last - options.steps :]) for system in SYSTEMS)
+                one, other = (
+                    1000 * median(times[system][last - options.steps :])
+                    for system in options.systems
+                )
                 print(
-                    f"after {last - options.steps:>5} steps: hard {1000 * hard:.1f} ms a step, "
-                    f"soft {1000 * soft:.1f} ms, {hard / soft:.2f} times",
+                    f"after {last - options.steps:>5} steps: {options.systems[0]} {one:.1f} ms a "
+                    f"step, {options.systems[1]} {other:.1f} ms, {one / other:.2f} times",
                     flush=True,
                 )
 
