@@ -118,6 +118,9 @@ def test_addresses_are_not_pronounced() -> None:
     text = "see https://a.org/b, or me@a.org"
     assert spoken(text, report=report) == "{S E E} https://a.org/b, {O R} me@a.org"
     assert report.remarks() == ["not pronounced: 2 addresses ('https://a.org/b', 'me@a.org')"]
+    known = Lexicon(WORDS)
+    known.add(tuple("cnn.com"), ("S", "E"))
+    assert spoken("see cnn.com or bbc.com", lexicon=known) == "{S E E} {S E} {O R} bbc.com"
 
 
 def test_what_is_not_pronounced_is_counted_and_named() -> None:

@@ -22,7 +22,7 @@ def of_kind(line: str, kind: str) -> list[str]:
         ("'quoted' 'em dogs'", ["'quoted'", "'em", "dogs'"]),
         ("“curly” (round) [square]", ["curly", "round", "square"]),
         ("and/or snake_case", ["and", "or", "snake", "case"]),
-        ("example.com a@b", ["example", "com", "a", "b"]),
+        ("end.Next file.txt a@b", ["end", "Next", "file", "txt", "a", "b"]),
         ("café cafe\u0301 naïve Straße", ["café", "cafe\u0301", "naïve", "Straße"]),
         ("कुत्ता और बिल्ली", ["कुत्ता", "और", "बिल्ली"]),
         ("кот, 猫", ["кот", "猫"]),
@@ -65,7 +65,8 @@ def test_abbreviations() -> None:
     "address",
     [
         *("https://example.org/a-b?c=d&e=1", "HTTP://x.y", "www.example.com/", "ftp://h/~a_(b"),
-        *("jane.doe+x@mail.example.co.uk", "ян@почта.рф"),
+        *("jane.doe+x@mail.example.co.uk", "ян@почта.рф", "example.com", "Amazon.com", "CNN.COM"),
+        *("mail.example.com.au", "bbc.co.uk", "en.x-y.org/wiki/A_(b", "x.net:8080", "x.org/"),
     ],
 )
 def test_addresses_are_whole(address: str) -> None:
@@ -75,7 +76,8 @@ def test_addresses_are_whole(address: str) -> None:
 
 
 def test_what_is_no_address() -> None:
-    line = "and/or: www.. a@b me @home.Then :// http:// " + "a" * 10_000
+    line = "and/or: www.. a@b me @home.Then :// http:// end.Net dot.common .com is.it co.Ltd "
+    line += "a" * 10_000 + " " + "a." * 10_000
     assert of_kind(line, "address") == []
 
 

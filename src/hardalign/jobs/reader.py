@@ -137,10 +137,11 @@ class Reader:
                 yield Piece(token.text, [])
             elif token.kind == "word":
                 yield from self._word(token.text, self._spell and not headline)
+            elif token.kind in ("abbreviation", "address") and self._is_known(token.text):
+                yield self._piece(token.text, [token.text])
             elif token.kind == "abbreviation":
                 letters = [letter for letter in token.text if letter != "."]
-                whole = self._is_known(token.text)
-                yield self._piece(token.text, [token.text] if whole else letters)
+                yield self._piece(token.text, letters)
             else:
                 self._report.skip(token.kind, token.text)
                 yield Piece(token.text, [])

@@ -7,7 +7,8 @@ Every character has a class, and words are patterns of classes, so that all scri
 - Single letters with dots between them (U.S., a.m.) are an abbreviation, its last dot included.
 - What has a digit is a number, with all that is joined to it: 1999, $3.50, 10:30, 3rd, B2B, 50%.
 - Currency, mathematical and other signs, emoji, and & @ # % are symbols.
-- Addresses of the web (with :// or www.) and of mail are whole.
+- Addresses of the web (with :// or www., or a name that ends in .com and the like) and of mail are
+  whole.
 - All else, blanks and punctuation, stands between words and stays as it is.
 """
 
@@ -43,9 +44,18 @@ _PATTERNS = re.compile(
     r"|(?P<between>[^a9s'u]+|.)"
 )
 _INSIDE = re.compile(r"(?<=a)z+(?=[a'-])|(?<=['-])z+(?=a)")
+_AFTER = r".,;:!?'\"’”»)\]}>"
+"""What may stand behind an address and is no part of it."""
+_ENDINGS = (
+    r"(?:com|org|net|edu|gov|info)(?:\.[a-z]{2})?|(?:co|ac)\.[a-z]{2}|COM|ORG|NET|EDU|GOV|INFO"
+)
+"""What an address ends in that has neither :// nor www.; a country may follow."""
 _ADDRESS = re.compile(
-    r"(?<!\w)(?:[a-z]{2,10}://|www\.)\S*[^\s.,;:!?'\"’”»)\]}>]"
-    r"|(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
+    rf"(?<!\w)(?:[a-z]{{2,10}}://|www\.)\S*[^\s{_AFTER}]"
+    r"|(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
+    # Where a blank is missing, "end.Net" and "is.it" are words of two sentences: hence few endings,
+    # in small letters or all in capitals.
+    rf"|(?<![\w.+-])(?:[\w-]+\.)+(?-i:{_ENDINGS})(?![\w-])(?:(?=[:/])\S*[^\s{_AFTER}])?",
     re.IGNORECASE,
 )
 
