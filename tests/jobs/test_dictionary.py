@@ -116,6 +116,30 @@ def test_only_new_words_are_computed_again(tmp_path: Path) -> None:
     assert again == made(["c a of"])
 
 
+def test_flipped_bits_in_a_cache_are_noticed(tmp_path: Path) -> None:
+    """Wherever a bit flips: the dictionary is the same, or is refused."""
+    cache, damaged = tmp_path / "cache", tmp_path / "damaged"
+    text = ["ab ba zoë of"]
+    expected = made(text, cache=cache)
+    content = cache.read_bytes()
+    refused = 0
+    for place in range(len(content)):
+        if content[place] == 0 and place % 97:  # most of the file is empty
+            continue
+        flipped = bytearray(content)
+        flipped[place] ^= 1 << place % 8
+        damaged.write_bytes(flipped)
+        try:
+            assert made(text, cache=damaged) == expected
+        except HardalignError:
+            refused += 1
+    assert refused > 100
+    for word in (b"Z O E", b"zoe"):
+        damaged.write_bytes(content.replace(word, word[:-1] + b"!", 1))
+        with pytest.raises(HardalignError, match="damaged; remove it"):
+            made(text, cache=damaged)
+
+
 @pytest.mark.parametrize("change", [{"signature": "other"}, {"search": Search(nbest=3)}])
 def test_answers_of_another_model_or_search_are_not_used(
     change: dict[str, Any], tmp_path: Path

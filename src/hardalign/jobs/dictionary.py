@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from itertools import groupby, islice, tee
 from pathlib import Path
 from typing import NamedTuple, Self
+from zlib import crc32
 
 from hardalign.data.example import Example, Symbols
 from hardalign.data.formats import Format
@@ -37,6 +38,11 @@ LEAST = {"mfa": 0.01, "kaldi": 0.0001}
 CACHE = ".cache"
 """What is appended to the name of a dictionary for the file that keeps its answers."""
 _FOREIGN = "this is no cache of hardalign's; remove it or choose another output"
+_DAMAGED = "damaged; remove it, and what it held is computed anew"
+_CHECKSUM = (
+    "crc32(CAST(quote(:source) || quote(:rank) || quote(:probability) || quote(:target) AS BLOB))"
+)
+"""Of a row of answers, types included; of bytes, since flipped bits may leave what is no text."""
 _BATCH = 1000
 
 
@@ -74,6 +80,7 @@ class Dictionary:
         # An empty name makes a database on disk that nobody sees and that is gone when closed.
         self._database = sqlite3.connect("", isolation_level=None)
         self._execute = self._database.execute
+        self._database.create_function("crc32", 1, crc32, deterministic=True)
         self._execute("CREATE TABLE words (word TEXT PRIMARY KEY, source TEXT) WITHOUT ROWID")
 
     def __enter__(self) -> Self:
@@ -116,10 +123,10 @@ class Dictionary:
                 version are thrown away.
 
         Raises:
-            HardalignError: If the file is something else, cannot be written, or is in use.
+            HardalignError: If the file is something else, damaged, cannot be written, or is in use.
         """
         self._cache = cache
-        made_by = f"{signature} {self._search!r} {__version__}"
+        made_by = f"{signature} {self._search!r} {__version__} with checksums"
         with _explained(cache):
             self._execute("ATTACH ? AS cache", ("" if cache is None else str(cache),))
             self._execute("PRAGMA cache.locking_mode = EXCLUSIVE")
@@ -135,9 +142,11 @@ class Dictionary:
                 self._execute("INSERT INTO cache.made_by VALUES (?)", (made_by,))
             self._execute(
                 "CREATE TABLE IF NOT EXISTS cache.answers (source TEXT, rank INTEGER, "
-                "probability REAL, target TEXT, PRIMARY KEY (source, rank)) WITHOUT ROWID"
+                "probability REAL, target TEXT, checksum INTEGER, PRIMARY KEY (source, rank)) "
+                "WITHOUT ROWID"
             )
             self._execute("COMMIT")
+            self._check_cache()
             self._execute("CREATE TABLE todo (source TEXT PRIMARY KEY) WITHOUT ROWID")
             sources = self._execute(
                 "SELECT source FROM words WHERE source NOT IN (SELECT source FROM cache.answers)"
@@ -157,7 +166,12 @@ class Dictionary:
         stream = zip(sources, answers, strict=True)
         while batch := list(islice(stream, _BATCH)):
             new = [
-                (source, rank, math.exp(prediction.log_prob), prediction.text)
+                {
+                    "source": source,
+                    "rank": rank,
+                    "probability": math.exp(prediction.log_prob),
+                    "target": prediction.text,
+                }
                 for source, predictions in batch
                 for rank, prediction in enumerate(predictions)
                 # What was cut off, or says nothing, is no pronunciation.
@@ -165,7 +179,11 @@ class Dictionary:
             ]
             with _explained(self._cache):
                 self._execute("BEGIN")
-                self._database.executemany("INSERT INTO cache.answers VALUES (?, ?, ?, ?)", new)
+                self._database.executemany(
+                    "INSERT INTO cache.answers "
+                    f"VALUES (:source, :rank, :probability, :target, {_CHECKSUM})",
+                    new,
+                )
                 self._execute("COMMIT")
             yield from (source for source, _ in batch)
 
@@ -194,6 +212,14 @@ class Dictionary:
                 count(self.uncovered, word)
             rest = [(probability, text) for probability, text in others if probability >= min_prob]
             yield Entry(word, [best, *rest], known=False)
+
+    def _check_cache(self) -> None:
+        """Raises an error if bits have flipped in the answers of earlier runs."""
+        columns = _CHECKSUM.replace(":", "")
+        wrong = f"SELECT count(*) FROM cache.answers WHERE checksum IS NOT {columns}"
+        checks = [self._execute(sql).fetchone() for sql in ("PRAGMA cache.quick_check(1)", wrong)]
+        if checks != [("ok",), (0,)]:
+            raise HardalignError(f"{self._cache}: {_DAMAGED}")
 
     def _size(self, table: str) -> int:
         (rows,) = self._execute(f"SELECT count(*) FROM {table}").fetchone()
@@ -240,11 +266,13 @@ def _explained(cache: Path | None) -> Iterator[None]:
     """Says in plain words what is wrong with a cache."""
     try:
         yield
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # it may name a damaged table
         if "locked" in str(error):
             reason = "another process is making this dictionary; wait for it"
         elif "not a database" in str(error) or "no such column" in str(error):
             reason = _FOREIGN
+        elif "malformed" in str(error) or isinstance(error, UnicodeDecodeError):
+            reason = _DAMAGED
         else:
             reason = f"cannot be written ({error}); choose another output"
         raise HardalignError(f"{cache or 'a temporary file'}: {reason}") from None
