@@ -244,9 +244,16 @@ def test_unknown_symbols_are_warned_of_where_they_are_asked() -> None:
         one, other = predict(["aéé\tN", "b\tW"])
     assert caught[0].filename == __file__
     assert (one.unknown, other.unknown) == (("é", "é"), ("W",))
-    with pytest.warns(UnknownSymbolsWarning, match="'q'") as caught:
-        predict.align("aq\tN", "x")
-    assert caught[0].filename == __file__
+    questions: list[Callable[[], object]] = [
+        lambda: predict.align("aq\tN", "x"),
+        lambda: predict.log_prob("aq\tN", "x"),
+        lambda: predict.sample("aq\tN", 2),
+        lambda: predict.sample_alignments("aq\tN", "x", 2),
+    ]
+    for ask in questions:
+        with pytest.warns(UnknownSymbolsWarning, match="'q'") as caught:
+            ask()
+        assert caught[0].filename == __file__
 
 
 @systems

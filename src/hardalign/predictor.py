@@ -83,13 +83,24 @@ class Predictor(StreamPredictor):
         return answers[0] if isinstance(source, str) else answers
 
     def sample(self, source: str, samples: int, *, seed: int = 0) -> list[Prediction]:
-        """Draws strings from the model's distribution, independently: some may be equal."""
-        search = Search(samples=samples, seed=seed)
-        return next(self.answers([self.example(source)], search))
+        """Draws strings from the model's distribution, independently: some may be equal.
+
+        Warns:
+            UnknownSymbolsWarning: If the source has symbols that the model has never seen.
+        """
+        search, example = Search(samples=samples, seed=seed), self.example(source)
+        self._warn_of(example)
+        return next(self.answers([example], search))
 
     def log_prob(self, source: str, target: str) -> float:
-        """Returns log p(target | source), natural logarithm; −inf if it cannot be spelled."""
-        return math.fsum(next(self.score([self._pair(source, target)])))
+        """Returns log p(target | source), natural logarithm; −inf if it cannot be spelled.
+
+        Warns:
+            UnknownSymbolsWarning: If the source has symbols that the model has never seen.
+        """
+        pair = self._pair(source, target)
+        self._warn_of(pair)
+        return math.fsum(next(self.score([pair])))
 
     def align(self, source: str, target: str) -> Alignment:
         """Returns which source symbol each symbol of a given target came from.
@@ -144,10 +155,14 @@ class Predictor(StreamPredictor):
                 f"{target!r} cannot be aligned: the model has never seen {unspellable[0]!r} in a "
                 "target"
             )
-        unknown = UnknownSymbols(vocabulary.source)
-        unknown.note(pair)
-        _warn(unknown, stacklevel=4)
+        self._warn_of(pair, stacklevel=5)
         return pair
+
+    def _warn_of(self, example: Example, stacklevel: int = 4) -> None:
+        """Warns of symbols of a source that the model has never seen; as ``_warn``."""
+        unknown = UnknownSymbols(self.description.vocabulary.source)
+        unknown.note(example)
+        _warn(unknown, stacklevel)
 
 
 def load(model: str | Path, *, temperature: float | None = None) -> Predictor:
