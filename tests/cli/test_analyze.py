@@ -26,7 +26,9 @@ def test_table_and_list_agree_with_json(command: Command, tmp_path: Path, pairs:
 
 def test_sources_count_once(command: Command, model: Path) -> None:
     result = command("analyze", model, "-", "--json", stdin=b"ab\tA\nab\tB\n\nc\tC\n")
-    assert json.loads(result.out)["n"] == 2
+    content = json.loads(result.out)
+    assert content["n"] == 2
+    assert "| standard input |" in content["signature"]
     assert "1 blank line" in result.err
 
 

@@ -32,6 +32,8 @@ def test_side_by_side(command: Command, model: Path, other: Path, pairs: Path) -
     assert [line.split()[0] for line in lines[1:3]] == [str(model), str(other)]
     assert "+0.00 points [+0.00, +0.00], p = 1.0000, may be chance" in result.out
     assert f"{pairs} | n=6 distinct sources | greedy" in lines[-1]
+    piped = command("compare", model, other, "-", stdin=pairs.read_bytes())
+    assert piped.out.splitlines()[-1].startswith("standard input | n=6 ")
 
 
 def test_json(command: Command, model: Path, other: Path, pairs: Path) -> None:

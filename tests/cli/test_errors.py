@@ -22,7 +22,9 @@ def test_the_terminal_report(command: Command, model: Path, pairs: Path) -> None
     result = command("errors", model, pairs)
     assert result.code == 0, result.err
     assert result.out.startswith("6 items, ")
-    assert command("errors", model, "-", stdin=b"ab\tA\n").out.startswith("1 item, ")
+    piped = command("errors", model, "-", stdin=b"ab\tA\n").out
+    assert piped.startswith("1 item, ")
+    assert "| standard input |" in piped
     for title in ("Commonest confusions", "By length", "By confidence", "Least probable pairs"):
         assert f"\n{title}" in result.out
     assert f"model {model} (hard) | {pairs} | greedy" in result.out

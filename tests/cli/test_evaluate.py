@@ -22,6 +22,14 @@ def test_prints_metrics_and_signature(command: Command, model: Path, pairs: Path
         assert part in lines[-1]
 
 
+def test_the_signature_says_how_the_file_was_read(
+    command: Command, model: Path, pairs: Path
+) -> None:
+    assert "| NFC |" in command("evaluate", model, pairs).out
+    options = "--normalization", "NFKD", "--source-case", "lower"
+    assert "| NFKD, sources in lower case |" in command("evaluate", model, pairs, *options).out
+
+
 def test_json_agrees_with_the_table(command: Command, model: Path, pairs: Path) -> None:
     figures = json.loads(command("evaluate", model, pairs, "--json").out)
     assert {"n", "acc", "wer", "per", "per_corpus", "mfs", "mld", "ece", "signature"} == set(

@@ -52,6 +52,7 @@ def analyze(
     """
     from hardalign.analysis import Breakdown
     from hardalign.data.example import evaluation_items
+    from hardalign.data.lines import file_name
     from hardalign.notation import write_pharaoh
     from hardalign.predictor import load
     from hardalign.systems import find_system
@@ -63,7 +64,8 @@ def analyze(
     items = evaluation_items(files.read(file, predictor.description.format))
     breakdown = Breakdown.of(_analyzed(predictor, items, threshold), threshold)
     edges = f"edges: {WEIGHTS[find_system(system).alignment]} > {threshold:g}"
-    signature = f"{edges} | greedy | model {model} ({system}) | {file} | hardalign {__version__}"
+    by = f"greedy | model {model} ({system})"
+    signature = f"{edges} | {by} | {file_name(file)} | hardalign {__version__}"
     if json:
         print(dumps({**breakdown.to_dict(), "signature": signature}, ensure_ascii=False))
         return

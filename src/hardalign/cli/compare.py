@@ -47,6 +47,7 @@ def compare(
     """
     from hardalign.cli.remarks import best_predictions
     from hardalign.data.example import evaluation_items
+    from hardalign.data.lines import file_name
     from hardalign.decoding import Search
     from hardalign.jobs.compare import contest, judge
     from hardalign.predictor import load
@@ -79,7 +80,8 @@ def compare(
         return
     _print(result, words)
     how = f"beam {beam}" if beam and beam > 1 else "greedy"
-    print(f"\n{file} | n={len(items)} distinct sources | {how} | hardalign {__version__}")
+    name = file_name(file)
+    print(f"\n{name} | n={len(items)} distinct sources | {how} | hardalign {__version__}")
 
 
 def _cut(layout: Format) -> tuple[str, ...]:

@@ -42,6 +42,7 @@ def errors(
     """
     from hardalign.cli.remarks import remark_on_items
     from hardalign.data.example import evaluation_items
+    from hardalign.data.lines import file_name
     from hardalign.data.vocabulary import UnknownSymbols
     from hardalign.jobs.errors import find_errors
     from hardalign.jobs.errors_page import page
@@ -63,9 +64,10 @@ def errors(
     note_score_kind(predictor.system.score)
     spell = layout.join_target
     system = predictor.description.model.system
-    signature = f"model {model} ({system}) | {file} | greedy | hardalign {__version__}"
+    name = file_name(file)
+    signature = f"model {model} ({system}) | {name} | greedy | hardalign {__version__}"
     if output is not None:
-        title = f"Errors of {model} on {file}"
+        title = f"Errors of {model} on {name}"
         write_bytes(output, page(report, spell, title, signature).encode())
     elif tsv:
         for row in tsv_rows(report, spell):

@@ -71,12 +71,14 @@ def evaluate(
     from hardalign.predictor import load
 
     predictor = load(model, temperature=temperature)
+    layout = predictor.description.format
     if file is None:
         examples, origin = _corpus_test_set(predictor, model, data_dir)
     elif data_dir is not None:
         raise HardalignError("--data-dir is for corpora; name your file with its folder")
     else:
-        examples = list(files.read(file, predictor.description.format))
+        examples = list(files.read(file, layout))
+        layout = files.resolve(layout)
         origin = _file_name(file)
     items = evaluation_items(examples)
     search = Search(beam=beam)
@@ -91,7 +93,7 @@ def evaluate(
             f"{len(examples)} examples",
             f"n={metrics.n} distinct sources",
             "closest reference",
-            predictor.description.format.treatment,
+            layout.treatment,
             f"model {model} ({predictor.description.model.system})",
             "greedy" if search.width == 1 else f"beam {search.width}",
             f"temperature {predictor.description.temperature:g}",
