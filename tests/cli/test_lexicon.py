@@ -96,6 +96,17 @@ def test_a_pipe_gets_the_dictionary_and_no_cache(
     assert {path.name for path in tmp_path.iterdir()} == {"model", "pipe"}
 
 
+def test_standard_output_by_its_name(
+    command: Command, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    unnamed = command("lexicon", model, "-", "--style", "mfa", stdin=b"ab c")
+    assert (
+        command("lexicon", model, "-", "--style", "mfa", "--output", "-", stdin=b"ab c") == unnamed
+    )
+    assert {path.name for path in tmp_path.iterdir()} == {"model"}
+
+
 @pytest.mark.parametrize("style", ["kaldi", "cmudict"])
 def test_other_styles(style: str, command: Command, model: Path) -> None:
     result = command("lexicon", model, "-", "--style", style, stdin=b"ab c")

@@ -276,6 +276,15 @@ def test_threads_change_nothing(command: Command, model: Path) -> None:
         assert len(one.out) > 100
 
 
+def test_standard_output_by_its_name(
+    command: Command, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = command("predict", model, "--output", "-", stdin=b"ab\nc\n")
+    assert result == command("predict", model, stdin=b"ab\nc\n")
+    assert not Path("-").exists()
+
+
 def test_an_output_that_is_no_file_is_written_to_as_it_is(
     command: Command, model: Path, tmp_path: Path
 ) -> None:

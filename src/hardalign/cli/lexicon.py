@@ -14,6 +14,7 @@ from hardalign.cli.options import (
     Number,
     OutputFile,
     Share,
+    file_or_stdout,
     threads_or_cores,
 )
 from hardalign.errors import HardalignError
@@ -60,7 +61,7 @@ def lexicon(
         nbest: Write the K most probable pronunciations. (default: the best one)
         min_prob: Leave out pronunciations with a smaller probability, but for the best one.
         threads: How many batches of words to work on at a time. (default: one per core)
-        output: Write to this file, whole or not at all, instead of standard output.
+        output: Write to this file, whole or not at all, instead of standard output (-).
     """
     from hardalign.bundled import model_folder
     from hardalign.data.lines import read_lines
@@ -75,7 +76,7 @@ def lexicon(
         raise HardalignError(f"no style is called {style!r}; choose one of {', '.join(STYLES)}")
     if not 0 <= min_prob < 1:
         raise HardalignError(f"--min-prob is from 0 to 1, not {min_prob:g}")
-    cache = None
+    cache, output = None, file_or_stdout(output)
     if output is not None and output.is_dir():
         raise HardalignError(f"{output}: this is a folder; name a file")
     if output is not None and (output.is_file() or not output.exists()):

@@ -54,6 +54,11 @@ def threads_or_cores(threads: int | None) -> int:
     return threads or cores()
 
 
+def file_or_stdout(output: Path | None) -> Path | None:
+    """Returns where to write: None is standard output, which may also be called ``-``."""
+    return None if output == Path("-") else output
+
+
 @dataclass(frozen=True)
 class FileOptions:
     """How files are read. What is not given is as the format (or the model) has it."""

@@ -18,6 +18,7 @@ from hardalign.cli.options import (
     OutputFile,
     Share,
     Temperature,
+    file_or_stdout,
     threads_or_cores,
 )
 from hardalign.errors import HardalignError
@@ -93,7 +94,7 @@ def predict(
         ipa: Write ARPAbet as IPA, with stress marks before syllables.
         text: The file is running text: words are pronounced, all else stays as it is.
         spell_capitals: In a text, spell words in capitals letter by letter.
-        output: Write to this file, whole or not at all, instead of standard output.
+        output: Write to this file, whole or not at all, instead of standard output (-).
         threads: How many batches of words to work on at a time. (default: one per core)
         files: How the file is read, if not as the model was trained.
     """
@@ -113,6 +114,7 @@ def predict(
     if seed is not None and sample is None:
         raise HardalignError("--seed goes with --sample")
     search, threads = Search(beam, nbest, mass, sample, seed or 0), threads_or_cores(threads)
+    output = file_or_stdout(output)
     predictor = load(model, temperature=temperature)
     if file != "-" and not set("./") & set(file) and not Path(file).exists():
         raise HardalignError(
