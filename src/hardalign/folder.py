@@ -179,7 +179,8 @@ def load_members(folder: Path) -> tuple[list[tuple[Tensors, Description]], Descr
     description = read_description(folder)
     if description.members == 1:
         return [load_folder(folder)], description
-    members = []
+    members: list[tuple[Tensors, Description]] = []
+    seeds: dict[int, str] = {}
     for path in member_folders(folder, description.members):
         if not path.is_dir():
             raise HardalignError(
@@ -190,6 +191,12 @@ def load_members(folder: Path) -> tuple[list[tuple[Tensors, Description]], Descr
         for name in ("model", "vocabulary", "format"):
             if getattr(own, name) != getattr(description, name):
                 raise HardalignError(f"{path}: has another {name} than its ensemble")
+        other = seeds.setdefault(own.training.seed, path.name)
+        if other != path.name:
+            raise HardalignError(
+                f"{path}: has the seed of {other}, as if it were a copy of it; bring the right "
+                "folder back"
+            )
         members.append((tensors, own))
     return members, description
 

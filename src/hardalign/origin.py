@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, TypeVar
 
 from hardalign.errors import HardalignError
@@ -27,9 +27,9 @@ class CorpusOrigin:
 
 @dataclass(frozen=True)
 class FileOrigin:
-    """A file, or ``memory``, with what was read from it."""
+    """A file, or ``memory``, with what was read from it; one that has moved is still the same."""
 
-    file: str
+    file: str = field(compare=False)
     examples: int
     sha256: str
     """Of the examples, as they were read."""

@@ -101,6 +101,13 @@ def test_members_of_another_kind_are_refused(ensemble, tmp_path, name, change):
         hardalign.load(folder)
 
 
+def test_a_member_that_is_a_copy_of_another_is_refused(ensemble, tmp_path):
+    folder = shutil.copytree(ensemble, tmp_path / "m")
+    shutil.copytree(folder / "member-0", folder / "member-1", dirs_exist_ok=True)
+    with pytest.raises(hardalign.HardalignError, match="member-1: has the seed of member-0"):
+        hardalign.load(folder)
+
+
 def test_an_ensemble_is_the_mean_of_models_with_neighbouring_seeds(ensemble, tmp_path):
     own = []
     for seed in (5, 6):
@@ -313,6 +320,43 @@ def test_a_refitted_run_and_a_plain_one_are_not_taken_for_each_other(tmp_path):
     with pytest.raises(hardalign.HardalignError, match="it was begun without refit"):
         train(out=tmp_path / "plain", refit=True, resume=True)
     assert not (tmp_path / "plain" / "held-out").exists()  # nothing was trained for nothing
+
+
+def test_a_refitted_model_is_replaced_as_a_whole(tmp_path):
+    class Interrupted(Reporter):
+        def begin(self, progress, job):
+            raise KeyboardInterrupt
+
+    folder = tmp_path / "m"
+    train(out=folder, refit=True)
+    train(out=folder, overwrite=True)
+    assert not (folder / "held-out").exists()
+    with pytest.raises(KeyboardInterrupt):
+        train(out=folder, refit=True, overwrite=True, reporter=Interrupted())
+    train(out=folder, refit=True, resume=True)  # the plain model is gone, and in nobody's way
+    assert hardalign.load(folder).description.schedule is not None
+
+
+def test_a_refitted_run_holds_its_folder_from_the_beginning(tmp_path):
+    class Intruder(Reporter):
+        def begin(self, progress, job):
+            with pytest.raises(hardalign.HardalignError, match="is at work in this folder"):
+                train(out=tmp_path / "m", overwrite=True)
+
+    train(out=tmp_path / "m", refit=True, reporter=Intruder())
+    assert (tmp_path / "m" / "held-out" / "config.json").exists()
+
+
+def test_a_run_goes_on_though_its_files_have_moved(tmp_path):
+    first, second = tmp_path / "a.tsv", tmp_path / "b.tsv"
+    first.write_text("".join(f"{word}\t{phonemes}\n" for word, phonemes in ROWS))
+    train(first, first, out=tmp_path / "m")
+    first.rename(second)
+    train(second, second, out=tmp_path / "m", epochs=2, resume=True)
+    assert hardalign.load(tmp_path / "m").description.data.train.file == str(second)
+    second.write_text(2 * second.read_text())
+    with pytest.raises(hardalign.HardalignError, match="its data was another"):
+        train(second, second, out=tmp_path / "m", epochs=2, resume=True)
 
 
 def test_a_width_that_depends_on_the_symbols_cannot_grow(tmp_path):

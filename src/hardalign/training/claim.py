@@ -58,11 +58,11 @@ def claim_folder(
     with explained(folder, "written"):
         make_folder(folder)
         remove_fragments(folder)
-        taken = {path.name for path in folder.iterdir()} - {LOCK, HOLDER}
+        taken = contents(folder)
         if taken and resume:
             threads = _check_same_run(folder, description, taken, note)
         elif taken and overwrite:
-            _remove_model(folder)
+            remove_model(folder)
         elif taken:
             raise not_empty(folder)
     training = replace(description.training, threads=threads or default_threads())
@@ -74,13 +74,19 @@ def claim_folder(
     return description
 
 
-def _remove_model(folder: Path) -> None:
-    """Removes a model and the members that it may have; what is not ours stays."""
-    for member in folder.glob(MEMBER.format("*")):
+def contents(folder: Path) -> set[str]:
+    """Returns the names of what is in a folder, but for its lock."""
+    return {path.name for path in folder.iterdir()} - {LOCK, HOLDER}
+
+
+def remove_model(folder: Path) -> None:
+    """Removes a model, its members and its first run, if it has these; what is not ours stays."""
+    for part in (*folder.glob(MEMBER.format("*")), folder / HELD_OUT):
+        remove_fragments(part)
         for name in (*FILES, HOLDER, LOCK):
-            (member / name).unlink(missing_ok=True)
-        with suppress(OSError):  # somebody keeps something there
-            member.rmdir()
+            (part / name).unlink(missing_ok=True)
+        with suppress(OSError):  # there is none, or somebody keeps something there
+            part.rmdir()
     for name in FILES:
         (folder / name).unlink(missing_ok=True)
 

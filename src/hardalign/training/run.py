@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from hardalign.data.example import Example
 from hardalign.data.text import many
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.errors import HardalignError
+from hardalign.files import explained
 from hardalign.folder import (
     CONFIG,
     Description,
@@ -23,7 +24,7 @@ from hardalign.lock import locked
 from hardalign.runtime.build import build_members
 from hardalign.training.calibration import fit_temperature
 from hardalign.training.checkpoint import read_checkpoint
-from hardalign.training.claim import HELD_OUT, claim_folder, not_empty
+from hardalign.training.claim import HELD_OUT, claim_folder, contents, not_empty, remove_model
 from hardalign.training.job import Development, Job, Reporter
 from hardalign.training.loop import train
 from hardalign.training.machine import Machine
@@ -51,15 +52,23 @@ def claimed(task: Task, reporter: Reporter) -> Iterator[Task]:
     Raises:
         HardalignError: If the folder cannot be used.
     """
-    with locked(task.folder, f"train {uuid.uuid4()}"):
-        description = claim_folder(
-            task.folder,
-            task.description,
-            resume=task.resume,
-            overwrite=task.overwrite,
-            note=reporter.note,
-        )
-        yield replace(task, description=description)
+    with _locked(task.folder):
+        yield _claimed(task, reporter)
+
+
+def _locked(folder: Path) -> AbstractContextManager[None]:
+    return locked(folder, f"train {uuid.uuid4()}")
+
+
+def _claimed(task: Task, reporter: Reporter) -> Task:
+    description = claim_folder(
+        task.folder,
+        task.description,
+        resume=task.resume,
+        overwrite=task.overwrite,
+        note=reporter.note,
+    )
+    return replace(task, description=description)
 
 
 def train_folder(task: Task, reporter: Reporter) -> None:
@@ -69,16 +78,21 @@ def train_folder(task: Task, reporter: Reporter) -> None:
         HardalignError: If the folder cannot be used, or training diverges.
     """
     with claimed(task, reporter) as claim:
-        job = Job.of(claim.folder, claim.description, claim.train, claim.dev, claim.start)
-        if unspellable := job.development.unspellable:
-            targets = many(unspellable, "development target has", "development targets have")
-            reporter.note(
-                f"{targets} symbols never seen in training: wrong whatever is predicted, and left "
-                "out of the development log-likelihood"
-            )
-        progress = train(job, claim.machine, reporter)
-        if progress.epoch and claim.description.schedule is None:
-            calibrate(claim.folder, job.development)
+        _train(claim, reporter)
+
+
+def _train(claim: Task, reporter: Reporter) -> None:
+    """Trains one model in a folder that is claimed."""
+    job = Job.of(claim.folder, claim.description, claim.train, claim.dev, claim.start)
+    if unspellable := job.development.unspellable:
+        targets = many(unspellable, "development target has", "development targets have")
+        reporter.note(
+            f"{targets} symbols never seen in training: wrong whatever is predicted, and left "
+            "out of the development log-likelihood"
+        )
+    progress = train(job, claim.machine, reporter)
+    if progress.epoch and claim.description.schedule is None:
+        calibrate(claim.folder, job.development)
 
 
 def train_again(task: Task, reporter: Reporter) -> None:
@@ -92,30 +106,34 @@ def train_again(task: Task, reporter: Reporter) -> None:
         HardalignError: If a folder cannot be used, or training diverges.
     """
     folder = task.folder
-    if folder.is_dir() and any(folder.iterdir()) and not (task.resume or task.overwrite):
-        raise not_empty(folder)
-    if task.resume and (folder / CONFIG).exists() and read_description(folder).schedule is None:
-        raise HardalignError(
-            f"{folder}: cannot resume: it was begun without refit; leave that out, or start anew "
-            "with overwrite"
+    with _locked(folder):
+        if task.overwrite:
+            with explained(folder, "written"):
+                remove_model(folder)
+        elif not task.resume and contents(folder):
+            raise not_empty(folder)
+        elif (folder / CONFIG).exists() and read_description(folder).schedule is None:
+            raise HardalignError(
+                f"{folder}: cannot resume: it was begun without refit; leave that out, or start "
+                "anew with overwrite"
+            )
+        held_out = folder / HELD_OUT
+        train_folder(replace(task, folder=held_out), reporter)
+        checkpoint = read_checkpoint(held_out)
+        epochs = checkpoint.progress.history[: checkpoint.progress.best_epoch] if checkpoint else []
+        examples = task.train + task.dev
+        vocabulary = Vocabulary.of(examples)
+        description = replace(
+            task.description,
+            vocabulary=task.start.extended(vocabulary) if task.start else vocabulary,
+            training=replace(task.description.training, epochs=len(epochs)),
+            temperature=read_description(held_out).temperature,
+            schedule=tuple(row["learning_rate"] for row in epochs),
         )
-    held_out = folder / HELD_OUT
-    train_folder(replace(task, folder=held_out), reporter)
-    checkpoint = read_checkpoint(held_out)
-    epochs = checkpoint.progress.history[: checkpoint.progress.best_epoch] if checkpoint else []
-    examples = task.train + task.dev
-    vocabulary = Vocabulary.of(examples)
-    description = replace(
-        task.description,
-        vocabulary=task.start.extended(vocabulary) if task.start else vocabulary,
-        training=replace(task.description.training, epochs=len(epochs)),
-        temperature=read_description(held_out).temperature,
-        schedule=tuple(row["learning_rate"] for row in epochs),
-    )
-    reporter.note(f"{folder}: {len(epochs)} epochs on training and development data together")
-    # The folder has the first run's in it by now, but is otherwise as it was before.
-    resume = not task.overwrite
-    train_folder(replace(task, description=description, train=examples, resume=resume), reporter)
+        reporter.note(f"{folder}: {len(epochs)} epochs on training and development data together")
+        # The folder has the first run's in it by now, but is otherwise as it was before.
+        again = replace(task, description=description, train=examples, resume=True, overwrite=False)
+        _train(_claimed(again, reporter), reporter)
 
 
 def calibrate(folder: Path, development: Development) -> None:
