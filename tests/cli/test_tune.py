@@ -9,7 +9,7 @@ from cli.conftest import Command, assert_complains
 from experiments.conftest import Scripted
 from hardalign.cli.engines import EngineOptions
 from hardalign.experiments.plan import load_plan
-from hardalign.runs import RESULT, Run
+from hardalign.runs import RESULT, Run, read_failures
 
 
 def score(run: Run) -> list[float]:
@@ -60,6 +60,21 @@ def test_files_of_ones_own(command: Command, scripted: list[Scripted], tmp_path:
     assert best.files.layout.source_case == "lower"
     assert best.overrides["normalization"] == "NFD"
     assert best.files.test == best.files.dev == str(tmp_path / "dev")
+
+
+def test_why_a_trial_failed(
+    command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def open_(_: EngineOptions, folder: Path) -> Scripted:
+        return Scripted(folder, outcome=lambda run: "failed")
+
+    monkeypatch.setattr(EngineOptions, "open", open_)
+    result = command("tune", "--corpus", "toy:copy", "--trials", 1, "--out", tmp_path)
+    assert result.code == 1
+    (failure,) = read_failures(tmp_path)
+    *_, reason, count = result.err.splitlines()
+    assert f"{failure.run.name}: {failure.error}" in reason
+    assert count.endswith("1 failed")
 
 
 @pytest.mark.parametrize(

@@ -123,3 +123,6 @@ def test_nothing_is_replaced_without_being_told(file: Path, tmp_path: Path) -> N
         split_file(file, FORMATS["pairs"], out)
     assert (out / "dev.tsv").read_text() == "mine"
     assert len(split_file(file, FORMATS["pairs"], out, overwrite=True)) == 3
+    (out / "test.tsv").write_text("of another split")  # its words may be in train now
+    with pytest.raises(HardalignError, match=r"test\.tsv is there already, .* has no test"):
+        split_file(file, FORMATS["pairs"], out, test=0, overwrite=True)

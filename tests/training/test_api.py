@@ -112,6 +112,7 @@ def test_training_goes_on_where_it_stopped(tmp_path):
         ({"dev": [("cat", "")]}, "dev rows, line 1, column 2: the target is empty"),
         ({"dev": [("ЯЖ", "K AE T")]}, "most source symbols never occur in the training data"),
         ({"dev": [Example(("Я",), (("K",),))] * 3}, "memory: most source symbols never occur"),
+        ({"dev": [("cat", "K AE1 T"), ("cot", "K AA1 T")]}, "line 1: every target .* first 'AE1'"),
     ],
 )
 def test_what_is_wrong_is_said_before_anything_is_written(tmp_path, options, message):

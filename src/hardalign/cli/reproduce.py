@@ -96,21 +96,15 @@ def _conclude(states: dict[Run, State], out: Path) -> int:
     Returns:
         The exit status: 0 if all runs are complete, or else 1.
     """
+    from hardalign.cli.runs_table import note_failures
     from hardalign.report.cells import collect
     from hardalign.report.tables import summary_table
-    from hardalign.runs import LOG, read_failures, read_result
+    from hardalign.runs import read_result
 
     done = [run for run, state in states.items() if state == "done"]
     if done:
         print(summary_table(collect(read_result(out / run.name) for run in done)).text(), end="")
-    errors = {failure.run: failure for failure in read_failures(out)}
-    for run, state in states.items():
-        if state == "busy":
-            note(f"{run.name}: another command is at it")
-        elif state == "failed":
-            failure = errors[run]
-            log = out / run.name / LOG
-            note(f"{run.name}: {failure.error} (attempt {failure.attempt}; {log})")
+    note_failures(states, out)
     note(f"{len(done)} of {len(states)} runs are complete in {out}")
     if failed := list(states.values()).count("failed"):
         note(f"{failed} failed; the same command tries them again")

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from hardalign.cli.console import console, note
 from hardalign.experiments.engine import State
-from hardalign.runs import Run, epochs_of
+from hardalign.runs import LOG, Run, epochs_of, read_failures
 
 _STYLES: dict[State, str] = {
     "running": "bold",
@@ -86,3 +86,14 @@ class RunsTable:
             return "", "", ""
         epoch, speed = rows[-1]["epoch"], rows[-1]["words_per_second"]
         return str(epoch), f"{max(row['dev_acc'] for row in rows):.2f}", f"{speed:.0f}"
+
+
+def note_failures(states: dict[Run, State], folder: Path) -> None:
+    """Says why runs are not complete, those that failed and those of another command."""
+    errors = {failure.run: failure for failure in read_failures(folder)}
+    for run, state in states.items():
+        if state == "busy":
+            note(f"{run.name}: another command is at it")
+        elif state == "failed":
+            failure, log = errors[run], folder / run.name / LOG
+            note(f"{run.name}: {failure.error} (attempt {failure.attempt}; {log})")

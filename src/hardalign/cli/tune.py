@@ -59,6 +59,7 @@ def tune(
         files: How the files are read.
         where: Where to run.
     """
+    from hardalign.cli.runs_table import note_failures
     from hardalign.experiments.plan import check_corpus
     from hardalign.experiments.settings import settings_of
     from hardalign.experiments.tune import draw_trials, ranges_of, run_trials, write_plan
@@ -101,5 +102,6 @@ def tune(
         comment = f"The best of {len(states)} trials: dev log-likelihood {results.values[best]:.4f}"
         write_plan(out / "best.toml", best, comment)
         note(f"{out / 'best.toml'}: a plan of the best")
+    note_failures(results.states, out)
     note(", ".join(f"{count} {state}" for state, count in counts.items() if count))
     sys.exit(0 if best is not None and not counts["failed"] and not counts["busy"] else 1)

@@ -79,6 +79,12 @@ def split_file(
     present = [path for path in paths.values() if path.exists()]
     if present and not overwrite:
         raise HardalignError(f"{present[0]} is there already; choose another folder, or overwrite")
+    for part in {"dev", "test"} - set(part_of.values()):
+        if paths[part] in present:  # what it has may now be in the other parts too
+            raise HardalignError(
+                f"{paths[part]} is there already, and this split has no {part}; remove it, or "
+                "choose another folder"
+            )
     make_folder(out)
     parts = []
     for part, path in paths.items():

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import cast
 
 from hardalign.corpora.load import Corpus
-from hardalign.data.example import Example
+from hardalign.data.example import Example, training_pairs
 from hardalign.data.formats import Format
 from hardalign.data.reading import Skipped, examples_of, read_examples
 from hardalign.data.text import shorten
@@ -40,16 +40,27 @@ class TrainingData:
         """Refuse a development set that was plainly written in another format.
 
         Raises:
-            InputError: If most source symbols of the development set never occur in training.
+            InputError: If most source symbols of the development set never occur in training, or
+                no target of it could be predicted.
         """
         unknown = [vocabulary.source.unknown(item.source, item.tags) for item in self.dev]
         total = sum(len(item.source) + len(item.tags) for item in self.dev)
-        if 2 * sum(map(len, unknown)) <= total:
-            return
-        first, symbols = next(pair for pair in zip(self.dev, unknown, strict=True) if pair[1])
-        raise InputError(
-            f"most source symbols never occur in the training data, first {shorten(symbols[0])}; "
-            "is this file in the same format?",
+        if 2 * sum(map(len, unknown)) > total:
+            message = "most source symbols never occur in the training data"
+            raise self._foreign(message, self.dev, unknown)
+        pairs = list(training_pairs(self.dev))
+        unknown = [vocabulary.target.unknown(pair.targets[0]) for pair in pairs]
+        if unknown and all(unknown):
+            message = "every target has symbols that no target of the training data has"
+            raise self._foreign(message, pairs, unknown)
+
+    def _foreign(
+        self, message: str, examples: list[Example], unknown: list[list[str]]
+    ) -> InputError:
+        """Returns an error that names the first symbol of the development set that is unknown."""
+        first, symbols = next(pair for pair in zip(examples, unknown, strict=True) if pair[1])
+        return InputError(
+            f"{message}, first {shorten(symbols[0])}; is this file in the same format?",
             file=self.origin.dev_name,
             line=first.line or None,
         )
