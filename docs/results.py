@@ -132,17 +132,19 @@ def runs(cells: Cells, corpora: Row) -> list[Row]:
 
 def options(cells: Cells, corpora: Row) -> list[Row]:
     """Runs with options beside those of the same systems by the paper's recipe."""
-    table = [["data", "system", "options", "figure", "seeds", "epochs"], []]
+    table = [["data", "size", "system", "options", "figure", "seeds", "epochs"], []]
     for corpus in corpora:
         metric = METRICS[Setting(corpus, "small").task][0]
-        settings = [one for one in cells if one.corpus == corpus and one.size == "small"]
-        chosen = {name for one in settings if one.overrides for name in cells[one]}
-        for setting in sorted(settings, key=lambda one: one.overrides):
-            for system in in_order(chosen & cells[setting].keys()):
+        settings = [one for one in cells if one.corpus == corpus]
+        chosen = {(one.size, name) for one in settings if one.overrides for name in cells[one]}
+        for setting in sorted(settings, key=lambda one: (one.size == "large", one.overrides)):
+            names = {name for size, name in chosen if size == setting.size}
+            for system in in_order(names & cells[setting].keys()):
                 cell = cells[setting][system]
                 figure = with_deviation(*average([cell], metric), metric.decimals)
                 epochs = [result.epochs for result in cell.results if result.epochs]
-                row = [_short(corpus), f"`{system}`", setting.overrides or "the paper's recipe"]
+                row = [_short(corpus), setting.size, f"`{system}`"]
+                row += [setting.overrides or "the paper's recipe"]
                 row += [f"{metric.name} {figure}", str(len(cell.results)), _mean(epochs)]
                 table.append(row)
     return table

@@ -245,8 +245,11 @@ def _advice(description: Description, pairs: int) -> str:
     if description.vocabulary.source.tags:
         if not description.training.invent:
             advice.append("invented examples (invent 1500) teach how tags change a word")
-    elif description.model.dropout < 0.4:
-        advice.append("more dropout (0.4) keeps a model from learning words by heart")
+    elif not description.model.symbol_dropout:
+        advice.append(
+            "more dropout (dropout 0.4, state dropout 0.4, symbol dropout 0.2) and patience (2) "
+            "keep a model from learning words by heart"
+        )
     if pairs >= FEW_PAIRS or not advice:
         return ""
     return f"there are only {pairs} training pairs: {', and '.join(advice)}"
