@@ -70,7 +70,8 @@ class Checkpoint:
             for kind, network in networks.items()
             for name, tensor in network.state_dict().items()
         }
-        for number, parameter in enumerate(model.parameters()):
+        parameters = [one for group in optimizer.param_groups for one in group["params"]]
+        for number, parameter in enumerate(parameters):
             for moment in _MOMENTS:
                 shape = () if moment == "step" else parameter.shape
                 shapes[f"{_OPTIMIZER}.{number}.{moment}"] = shape
@@ -82,7 +83,7 @@ class Checkpoint:
             network.load_state_dict({name: tensors[f"{kind}.{name}"] for name in names})
         moments = {
             number: {moment: tensors[f"{_OPTIMIZER}.{number}.{moment}"] for moment in _MOMENTS}
-            for number, _ in enumerate(model.parameters())
+            for number in range(len(parameters))
         }
         optimizer.load_state_dict({**optimizer.state_dict(), "state": moments})
         if averaged is not None:
