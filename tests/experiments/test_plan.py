@@ -63,6 +63,9 @@ def test_files_of_ones_own(grid: str, tmp_path: Path) -> None:
     assert (files.test, files.format) == (str(tmp_path / "test"), "lexicon")
     assert files.layout.columns == ("source", "target", "-")
     assert (files.layout.max_length, files.layout.target_separator) == (30, " ")
+    plan.write_text(plan.read_text().replace(', "mine"]', "]"))
+    with pytest.raises(InputError, match=r"data\.mine: is not among the corpora"):
+        load_plan(str(plan))
 
 
 def test_the_paper() -> None:

@@ -101,6 +101,10 @@ def parse_plan(text: str, file: str) -> list[Run]:
         elif not isinstance(grids, list) or not all(isinstance(grid, dict) for grid in grids):
             raise HardalignError("grid: is not a list of tables; write [[grid]]")
         runs = [run for grid in grids for run in _runs(grid, data)]
+        if unused := sorted(set(data) - {run.corpus for run in runs}):
+            raise HardalignError(
+                f"data.{unused[0]}: is not among the corpora; add it to them, or remove the table"
+            )
     except HardalignError as error:
         raise InputError(str(error), file=file) from error
     return list({run.name: run for run in runs}.values())
