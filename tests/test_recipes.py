@@ -92,3 +92,16 @@ def test_a_plan_of_amounts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     ]
     assert runs[0].files is not None
     assert Path(runs[0].files.train).read_text().splitlines()[-1] == "a\tb99"
+
+
+def test_syllables_and_their_letters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, out = tmp_path / "words", tmp_path / "out"
+    file.write_text("각a\tk a\n", "utf-8")
+    arguments = ["syllables.py", *[str(file)] * 3, str(out)]
+    monkeypatch.setattr(sys, "argv", arguments)
+    monkeypatch.syspath_prepend(str(RECIPES))
+    importlib.import_module("syllables").main()
+    assert (out / "test.tsv").read_text("utf-8") == "각 ᄀ ᅡ ᆨ a\tk a\n"
+    (run,) = load_plan(str(out / "plan.toml"))
+    assert run.files is not None
+    assert (run.files.format, run.overrides["members"]) == ("spaced", 5)

@@ -115,8 +115,8 @@ def train(
         patience: How many epochs in a row may bring no progress until the learning rate is halved.
         linear_decay: Let the learning rate fall on a straight line to zero over all --epochs
             instead: better than halving it in as many epochs, where there are thousands of pairs.
-        weight_decay: How much of its matrices each step takes back, times the learning rate; 1
-            keeps a model from learning by heart where words are few.
+        weight_decay: How much of its matrices each step takes back, times the learning rate; 0.2
+            keeps a model from learning words by heart where they are few.
         dropout: The share of numbers that are left out at random while training; 0.4 helps where
             words are few. (default: 0.2 for small, 0.4 for large)
         state_dropout: The share of numbers that are left out of the encoder's last states, too.
