@@ -27,9 +27,7 @@ encoder_layers = 2
 dropout = 0.3
 state_dropout = 0.2
 symbol_dropout = 0.1
-weight_decay = 0.3
-linear_decay = true
-epochs = 14
+epochs = 16
 
 [data.syllables]
 train = "train.tsv"

@@ -25,8 +25,6 @@ def test_settings_of_an_earlier_version_get_defaults() -> None:
         (TrainingConfig, "learning_rate", [0.0, -1.0, math.nan, math.inf, "1"]),
         (TrainingConfig, "min_learning_rate", [-1.0, math.nan]),
         (TrainingConfig, "patience", [0, 1.0, True]),
-        (TrainingConfig, "linear_decay", [1, None, "yes"]),
-        (TrainingConfig, "weight_decay", [-0.1, math.nan, math.inf, "1"]),
         (TrainingConfig, "clip", [-1.0, 0.0, math.inf]),
         (TrainingConfig, "seed", [2**63, 2**64, -(2**63) - 1, None]),
         (TrainingConfig, "threads", [0, 10**6]),

@@ -46,9 +46,7 @@ class _Settings:
 
     def _check_flag(self, name: str) -> None:
         if type(getattr(self, name)) is not bool:
-            raise HardalignError(
-                f"{_spaced(name)} must be true or false, {_not(getattr(self, name))}"
-            )
+            raise HardalignError(f"{name} must be true or false, {_not(getattr(self, name))}")
 
 
 def _spaced(name: str) -> str:
@@ -147,11 +145,7 @@ class TrainingConfig(_Settings):
     patience: int = 1
     """How many such epochs there must be in a row until the rate is halved."""
     min_learning_rate: float = 1e-5
-    """Training stops when the rate has been halved to less than this."""
-    linear_decay: bool = False
-    """Whether the rate falls on a straight line to zero over all epochs, and is never halved."""
-    weight_decay: float = 0.0
-    """How much of its matrices each step takes back, times the rate; the paper takes nothing."""
+    """Training stops when the rate falls below this."""
     clip: float | None = None
     """Largest gradient norm; none for no clipping. The paper clips large models at 5."""
     average: bool = False
@@ -169,11 +163,9 @@ class TrainingConfig(_Settings):
         self._check_whole("patience", 1, 10**9)
         self._check_whole("invent", 0, 10**9)
         self._check_flag("average")
-        self._check_flag("linear_decay")
         self._check_whole("seed", -(2**63), 2**63 - 1)
         self._check_real("learning_rate", "above 0 and finite", math.ulp(0.0))
         self._check_real("min_learning_rate", "at least 0 and finite", 0.0)
-        self._check_real("weight_decay", "at least 0 and finite", 0.0)
         if self.clip is not None:
             self._check_real("clip", "above 0 and finite", math.ulp(0.0))
         if self.threads is not None:

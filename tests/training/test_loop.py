@@ -87,32 +87,6 @@ def test_patience_waits_for_so_many_bad_epochs_in_a_row(
     assert rates == [1.0, 1.0, 1.0, 1.0, 1.0, 0.5, 0.5, 0.25]
 
 
-def test_the_rate_falls_on_a_line_to_the_last_epoch(tmp_path: Path) -> None:
-    options = {"learning_rate": 4e-5, "linear_decay": True}  # its end is below the least rate
-    rates = [row["learning_rate"] for row in run(tmp_path, epochs=4, **options)]
-    assert rates == pytest.approx([3.5e-5, 2.5e-5, 1.5e-5, 0.5e-5])
-
-
-def test_an_interrupted_run_decays_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    options: dict[str, Any] = {"epochs": 3, "linear_decay": True, "weight_decay": 0.3}
-    whole = run(tmp_path / "whole", **options)
-    saved, folder = loop.save_checkpoint, tmp_path / "interrupted"
-
-    def killed(*given: Any) -> None:
-        saved(*given)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(loop, "save_checkpoint", killed)
-    with pytest.raises(KeyboardInterrupt):
-        run(folder, **options)
-    monkeypatch.undo()
-    again(folder, **options)
-    history = read_checkpoint(folder).progress.history
-    assert [row["loss"] for row in history] == [row["loss"] for row in whole]
-    plain = run(tmp_path / "plain", epochs=3, linear_decay=True)
-    assert plain[-1]["loss"] != whole[-1]["loss"]
-
-
 @pytest.mark.parametrize(
     ("figures", "best"),
     [

@@ -58,8 +58,6 @@ def train(
     learning_rate: float = 1e-3,
     clip: Norm = None,
     patience: Annotated[int, tyro.conf.arg(metavar="N")] = 1,
-    linear_decay: bool = False,
-    weight_decay: Annotated[float, tyro.conf.arg(metavar="W")] = 0.0,
     dropout: Share = None,
     state_dropout: Share = None,
     symbol_dropout: Share = None,
@@ -113,10 +111,6 @@ def train(
         learning_rate: Adam's, at the start.
         clip: Largest norm of the gradient. (default: none for small, 5 for large)
         patience: How many epochs in a row may bring no progress until the learning rate is halved.
-        linear_decay: Let the learning rate fall on a straight line to zero over all --epochs
-            instead: better than halving it in as many epochs, where there are thousands of pairs.
-        weight_decay: How much of its matrices each step takes back, times the learning rate; 0.2
-            keeps a model from learning words by heart where they are few.
         dropout: The share of numbers that are left out at random while training; 0.4 helps where
             words are few. (default: 0.2 for small, 0.4 for large)
         state_dropout: The share of numbers that are left out of the encoder's last states, too.
@@ -200,8 +194,6 @@ def train(
         learning_rate=learning_rate,
         clip=clip,
         patience=patience,
-        linear_decay=linear_decay,
-        weight_decay=weight_decay,
         dropout=dropout,
         state_dropout=state_dropout,
         symbol_dropout=symbol_dropout,

@@ -14,17 +14,7 @@ from hardalign.options import check_options
 from hardalign.runs import Run
 from hardalign.systems import find_system
 
-_RECIPE = (
-    "epochs",
-    "batch_size",
-    "learning_rate",
-    "patience",
-    "linear_decay",
-    "weight_decay",
-    "clip",
-    "average",
-    "invent",
-)
+_RECIPE = ("epochs", "batch_size", "learning_rate", "patience", "clip", "average", "invent")
 _CORPUS = {"words": "int", "strip_stress": "bool"}
 """What of a corpus is used: the options of ``hardalign train --corpus``."""
 _ROAD = {"normalization": "str", "members": "int", "refit": "bool"}

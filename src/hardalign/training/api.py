@@ -44,8 +44,6 @@ def train(
     learning_rate: float = 1e-3,
     min_learning_rate: float = 1e-5,
     patience: int = 1,
-    linear_decay: bool = False,
-    weight_decay: float = 0.0,
     clip: float | None = None,
     dropout: float | None = None,
     state_dropout: float | None = None,
@@ -97,8 +95,6 @@ def train(
         learning_rate: Adam's, at the start.
         min_learning_rate: Training ends when the rate has been halved to less.
         patience: How many epochs in a row may bring no progress until the rate is halved.
-        linear_decay: Let the rate fall on a straight line to zero over all ``epochs`` instead.
-        weight_decay: How much of its matrices each step takes back, times the rate.
         clip: Largest norm of the gradient. None leaves it to the size: 5 for ``"large"``.
         dropout: The share of numbers that are left out at random while training. None leaves it to
             the size: 0.2 for ``"small"``, 0.4 for ``"large"``.
@@ -151,8 +147,6 @@ def train(
         learning_rate=learning_rate,
         min_learning_rate=min_learning_rate,
         patience=patience,
-        linear_decay=linear_decay,
-        weight_decay=weight_decay,
         clip=size_clip if clip is None else clip,
         average=average,
         invent=invent,

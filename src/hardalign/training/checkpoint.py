@@ -70,8 +70,7 @@ class Checkpoint:
             for kind, network in networks.items()
             for name, tensor in network.state_dict().items()
         }
-        parameters = [one for group in optimizer.param_groups for one in group["params"]]
-        for number, parameter in enumerate(parameters):
+        for number, parameter in enumerate(model.parameters()):
             for moment in _MOMENTS:
                 shape = () if moment == "step" else parameter.shape
                 shapes[f"{_OPTIMIZER}.{number}.{moment}"] = shape
@@ -83,7 +82,7 @@ class Checkpoint:
             network.load_state_dict({name: tensors[f"{kind}.{name}"] for name in names})
         moments = {
             number: {moment: tensors[f"{_OPTIMIZER}.{number}.{moment}"] for moment in _MOMENTS}
-            for number in range(len(parameters))
+            for number, _ in enumerate(model.parameters())
         }
         optimizer.load_state_dict({**optimizer.state_dict(), "state": moments})
         if averaged is not None:

@@ -27,7 +27,6 @@ from hardalign.training.averaging import Averaged
 from hardalign.training.checkpoint import Progress, arrays, read_checkpoint, save_checkpoint
 from hardalign.training.job import Job, Reporter
 from hardalign.training.machine import Machine, Process, launch
-from hardalign.training.optimizer import make_optimizer, planned_rate
 
 
 def train(job: Job, machine: Machine, reporter: Reporter) -> Progress:
@@ -56,7 +55,7 @@ def _train(process: Process, job: Job, reporter: Reporter) -> Progress:
             weights = job.start.weights(arrays(model), job.description.vocabulary)
             model.load_state_dict({name: torch.as_tensor(one) for name, one in weights.items()})
     model.to(process.device, process.dtype)
-    optimizer = make_optimizer(model, config)
+    optimizer = optim.Adam(model.parameters(), config.learning_rate, fused=True)
     averaged = Averaged(model, optimizer) if config.average else None
     answering = averaged.module if averaged else model  # what is validated and kept
     if checkpoint is not None:
@@ -77,9 +76,8 @@ def _train(process: Process, job: Job, reporter: Reporter) -> Progress:
     try:
         while not _ended(progress, config):
             started = time.perf_counter()
-            planned = planned_rate(progress.epoch, config, schedule)
-            if planned is not None:
-                progress.learning_rate = planned
+            if schedule is not None:
+                progress.learning_rate = schedule[progress.epoch]
 
             # Step: order and dropout of an epoch follow from the seed and the epoch's number.
             draw = random.Random(f"{config.seed} {progress.epoch}")
@@ -103,7 +101,7 @@ def _train(process: Process, job: Job, reporter: Reporter) -> Progress:
                 progress.stale += 1
                 if best is None or scores.log_likelihood > best:
                     progress.best_log_likelihood, progress.stale = scores.log_likelihood, 0
-                elif planned is None and progress.stale >= config.patience:
+                elif schedule is None and progress.stale >= config.patience:
                     progress.learning_rate, progress.stale = progress.learning_rate / 2, 0
 
                 # Keep the best: most words right, then the smallest distance. By a schedule, the
@@ -139,8 +137,7 @@ def _train(process: Process, job: Job, reporter: Reporter) -> Progress:
 
 
 def _ended(progress: Progress, config: TrainingConfig) -> bool:
-    slow = progress.learning_rate < config.min_learning_rate and not config.linear_decay
-    return progress.epoch >= config.epochs or slow
+    return progress.epoch >= config.epochs or progress.learning_rate < config.min_learning_rate
 
 
 def _check_loss(loss: float, epoch: int) -> None:
