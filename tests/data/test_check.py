@@ -34,6 +34,19 @@ def test_what_is_not_odd_is_not_found() -> None:
     assert findings(clean(50), against=clean(60)[50:]) == {}
 
 
+def test_headings_are_no_pair() -> None:
+    for layout, heading in (
+        ("pairs", ("Source", "Target")),
+        ("lexicon", ("word", "IPA")),
+        ("sigmorphon", ("lemma", "form", "features")),
+    ):
+        row = ("cat", "K AE T", "N")[: len(heading)]
+        assert heading[0] in findings([heading, row], FORMATS[layout])["header"].message
+        assert "header" not in findings([row, heading], FORMATS[layout])
+    for pair in (("phoneme", "phonemes", "N;PL"), ("word", "worded", "V"), ("form", "formen", "N")):
+        assert "header" not in findings([pair], FORMATS["sigmorphon"])
+
+
 def test_figures() -> None:
     one = report([("a", "xy"), ("abc", "x"), ("ab", "xyz"), ("ab", "x")])
     assert (one.pairs, one.sources, one.source_symbols, one.target_symbols) == (4, 3, 3, 3)

@@ -60,6 +60,14 @@ def test_a_lexicon_that_is_read_as_pairs_is_noticed(tmp_path, monkeypatch):
     assert sum("format is lexicon" in note for note in notes) == 1
 
 
+def test_a_header_is_noticed(tmp_path, monkeypatch):
+    notes = []
+    monkeypatch.setattr(Reporter, "note", lambda self, text: notes.append(text))
+    rows = [("word", "pronunciation"), ("cat", "K AE T")]
+    hardalign.train(rows, rows, format="lexicon", epochs=0, out=tmp_path / "m")
+    assert sum("looks like a header" in note for note in notes) == 1
+
+
 def test_large_models_are_clipped(tmp_path):
     assert train(size="large", epochs=0, out=tmp_path / "m").description.training.clip == 5.0
 

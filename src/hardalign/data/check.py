@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -21,6 +22,11 @@ FEW, MANY = 1000, 20_000
 BLANKS, SHORT = 0.5, 3
 """The share of targets with blanks, and the mean length of what is between them, from which and up
 to which these are taken for symbols."""
+HEADING = re.compile(
+    "source|target|input|output|word|spelling|letters|graphemes?|phonemes?|phones|pronunciation|"
+    "transcription|ipa|lemma|form|name|transliteration"
+)
+"""What the columns of a table are called."""
 SAMPLES = 5
 """The most examples that a finding shows."""
 
@@ -72,6 +78,7 @@ def check(
         *_symbols("source", [pair.source for pair in pairs], pairs, rare),
         *_symbols("target", [pair.targets[0] for pair in pairs], pairs, rare),
         *_symbols("tag", [pair.tags for pair in pairs], pairs, rare),
+        *_headings(pairs, layout),
         *_blanks(pairs, layout),
         *_spellings(spelt, layout),
         *_lengths(pairs, layout),
@@ -108,9 +115,13 @@ def _finding(kind: str, message: str, samples: Sequence[str]) -> list[Finding]:
 
 
 def _show(pair: Example, layout: Format) -> str:
+    return f"line {pair.line}: {_shown(pair, layout)}"
+
+
+def _shown(pair: Example, layout: Format) -> str:
     target = layout.join_target(pair.targets[0])
     tags = f" ({layout.tag_separator.join(pair.tags)})" if pair.tags else ""
-    return f"line {pair.line}: {pair.text}{tags} → {target}"
+    return f"{pair.text}{tags} → {target}"
 
 
 def _repetitions(pairs: Sequence[Example], layout: Format) -> list[Finding]:
@@ -165,6 +176,26 @@ def _symbols(
         ),
         *_finding(f"invisible {side} symbols", "they show nothing", unseen),
     ]
+
+
+def _headings(pairs: Sequence[Example], layout: Format) -> list[Finding]:
+    """Finds a first line that is no pair."""
+    advice = header(pairs, layout)
+    return [Finding("header", 1, advice)] if advice else []
+
+
+def header(pairs: Sequence[Example], layout: Format) -> str | None:
+    """Returns advice if the first pair seems to be the headings of its columns."""
+    if not pairs:
+        return None
+    first = pairs[0]
+    source, target = first.text.casefold(), layout.join_target(first.targets[0]).casefold()
+    alike = source.startswith(target) or target.startswith(source)  # phoneme, phonemes
+    if alike or not (HEADING.fullmatch(source) and HEADING.fullmatch(target)):
+        return None
+    return (
+        f"the first line, {_shown(first, layout)}, looks like a header: remove it, or it is learned"
+    )
 
 
 def _blanks(pairs: Sequence[Example], layout: Format) -> list[Finding]:

@@ -9,7 +9,7 @@ from typing import Any
 from hardalign.bundled import model_folder
 from hardalign.config import CLIPS, ModelConfig, TrainingConfig, default_batch_size, find_size
 from hardalign.corpora.load import Corpus
-from hardalign.data.check import separated_targets
+from hardalign.data.check import header, separated_targets
 from hardalign.data.formats import FORMATS, Format, as_read_by
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.errors import HardalignError
@@ -176,8 +176,9 @@ def train(
     initial = None if start is None else Start.of(start, model)
     layout = _layout(format, begun.format if begun else None)
     data = read_data(train, dev, layout, allow_empty, reporter.note)
-    if advice := separated_targets(data.train, data.format):
-        reporter.note(advice)
+    for look in (header, separated_targets):
+        if advice := look(data.train, data.format):
+            reporter.note(advice)
     if tags is None and start_model is None and isinstance(size, str):
         tagged = any(example.tags for example in data.train)
         if tagged and find_system(system).can_part_tags:
