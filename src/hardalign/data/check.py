@@ -115,13 +115,9 @@ def _finding(kind: str, message: str, samples: Sequence[str]) -> list[Finding]:
 
 
 def _show(pair: Example, layout: Format) -> str:
-    return f"line {pair.line}: {_shown(pair, layout)}"
-
-
-def _shown(pair: Example, layout: Format) -> str:
     target = layout.join_target(pair.targets[0])
     tags = f" ({layout.tag_separator.join(pair.tags)})" if pair.tags else ""
-    return f"{pair.text}{tags} → {target}"
+    return f"line {pair.line}: {pair.text}{tags} → {target}"
 
 
 def _repetitions(pairs: Sequence[Example], layout: Format) -> list[Finding]:
@@ -193,9 +189,7 @@ def header(pairs: Sequence[Example], layout: Format) -> str | None:
     alike = source.startswith(target) or target.startswith(source)  # phoneme, phonemes
     if alike or not (HEADING.fullmatch(source) and HEADING.fullmatch(target)):
         return None
-    return (
-        f"the first line, {_shown(first, layout)}, looks like a header: remove it, or it is learned"
-    )
+    return f"{_show(first, layout)} looks like a header; remove it, or it is learned as a pair"
 
 
 def _blanks(pairs: Sequence[Example], layout: Format) -> list[Finding]:
