@@ -87,6 +87,8 @@ class ModelConfig(_Settings):
     """Whether a position may also emit its own symbol; see ``hardalign.options``."""
     tags: str = "inside"
     """Where a word's tags are: inside it, before its letters, or beside it."""
+    known_forms: int = 0
+    """How many other forms of the same lemma a source has beside it; see ``known_forms``."""
 
     def __post_init__(self) -> None:
         if type(self.system) is not str:
@@ -97,6 +99,7 @@ class ModelConfig(_Settings):
             self._check_whole(name, 1, DEEPEST)
         for name in ("dropout", "state_dropout", "symbol_dropout"):
             self._check_real(name, "at least 0 and below 1", 0.0, 1.0)
+        self._check_whole("known_forms", 0, WIDEST)
         self._check_flag("copying")
         if self.tags not in TAGS:
             raise HardalignError(f"tags must be {' or '.join(TAGS)}, {_not(self.tags)}")

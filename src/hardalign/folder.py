@@ -3,6 +3,7 @@
 weights.safetensors     the best epoch's weights
 config.json             model, training and data settings, versions, checksums
 vocabulary.json         the symbols of both sides
+known-forms.jsonl       forms of the training data, in models that read them beside a lemma
 metrics.jsonl           one line per epoch
 checkpoint.safetensors  where training stands, to go on from there
 
@@ -25,8 +26,9 @@ from hardalign.data.formats import Format
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.errors import HardalignError
 from hardalign.files import explained, read_bytes, sha256, write_bytes
+from hardalign.known_forms import KnownForms
 from hardalign.origin import Origin
-from hardalign.records import json_bytes, parse_json
+from hardalign.records import JSON_LIMIT, json_bytes, parse_json
 from hardalign.shapes import TRAINING_ONLY, parameter_shapes
 from hardalign.tensors import Tensors, read_tensors
 from hardalign.version import __version__
@@ -39,6 +41,7 @@ called ``hard-feed-reinforce``.
 """
 CONFIG, VOCABULARY, WEIGHTS = "config.json", "vocabulary.json", "weights.safetensors"
 METRICS, CHECKPOINT = "metrics.jsonl", "checkpoint.safetensors"
+KNOWN_FORMS = "known-forms.jsonl"
 MEMBER = "member-{}"
 """The folder of an ensemble's member, by its number."""
 CHECKSUMS = "sha256"
@@ -69,6 +72,8 @@ class Description:
     """The model whose weights training began with, if it was one."""
     schedule: tuple[float, ...] | None = None
     """The learning rates of the epochs, if another run has found them: see ``training.run``."""
+    known_forms: KnownForms | None = None
+    """What sources are given beside them, if the model reads known forms."""
 
     def __post_init__(self) -> None:
         low, high = TEMPERATURES
@@ -88,14 +93,16 @@ class Description:
 
 
 def write_description(folder: Path, description: Description) -> None:
-    """Write ``config.json`` and ``vocabulary.json``."""
+    """Write ``config.json``, ``vocabulary.json`` and, if there are any, ``known-forms.jsonl``."""
     for name, content in description_files(description).items():
         write_bytes(folder / name, content)
 
 
 def description_files(description: Description) -> dict[str, bytes]:
-    """Returns the two files that describe a model, in the order in which to write them."""
-    vocabulary = json_bytes(description.vocabulary.to_dict())
+    """Returns the files that describe a model, in the order in which to write them."""
+    files = {VOCABULARY: json_bytes(description.vocabulary.to_dict())}
+    if description.known_forms is not None:
+        files[KNOWN_FORMS] = description.known_forms.to_bytes()
     config = {
         "format_version": FORMAT_VERSION,
         "hardalign": __version__,
@@ -107,8 +114,9 @@ def description_files(description: Description) -> dict[str, bytes]:
     for name in _OPTIONAL_KEYS:
         if (value := getattr(description, name)) != getattr(Description, name):  # the default
             config[name] = value
-    checksums = {CONFIG: _checksum(config), VOCABULARY: sha256(vocabulary)}
-    return {VOCABULARY: vocabulary, CONFIG: json_bytes({**config, CHECKSUMS: checksums})}
+    checksums = {CONFIG: _checksum(config)}
+    checksums |= {name: sha256(content) for name, content in files.items()}
+    return files | {CONFIG: json_bytes({**config, CHECKSUMS: checksums})}
 
 
 def read_description(folder: Path) -> Description:
@@ -136,12 +144,16 @@ def read_description(folder: Path) -> Description:
             f"{path}: format version {version!r:.20}, but this hardalign {__version__} reads "
             f"versions 1 to {FORMAT_VERSION}; use the hardalign that wrote the model"
         )
-    vocabulary_path = folder / VOCABULARY
+    vocabulary_path, forms_path = folder / VOCABULARY, folder / KNOWN_FORMS
     content = read_bytes(vocabulary_path, _LIMIT)
+    model = config.get("model")
+    forms = b""
+    if isinstance(model, dict) and model.get("known_forms"):
+        forms = read_bytes(forms_path, JSON_LIMIT)
     if version > 1:
-        _check(config, content, folder)
-    elif isinstance(config.get("model"), dict) and config["model"].get("system") == "hard-feed":
-        config["model"]["system"] = "hard-feed-reinforce"
+        _check(config, {VOCABULARY: content} | ({KNOWN_FORMS: forms} if forms else {}), folder)
+    elif isinstance(model, dict) and model.get("system") == "hard-feed":
+        model["system"] = "hard-feed-reinforce"
     symbols = parse_json(content, vocabulary_path)
     try:
         vocabulary = Vocabulary.from_dict(symbols)
@@ -153,8 +165,17 @@ def read_description(folder: Path) -> Description:
         if name in _OPTIONAL_KEYS
     }
     try:
+        sizes = ModelConfig.from_dict(model)
+    except HardalignError as error:
+        raise HardalignError(f"{path}: {error}") from error
+    if sizes.known_forms:
+        try:
+            optional["known_forms"] = KnownForms.from_bytes(forms, sizes.known_forms)
+        except HardalignError as error:
+            raise HardalignError(f"{forms_path}: {error}") from error
+    try:
         return Description(
-            ModelConfig.from_dict(config.get("model")),
+            sizes,
             TrainingConfig.from_dict(config.get("training")),
             Format.from_dict(config.get("format")),
             vocabulary,
@@ -188,9 +209,10 @@ def load_members(folder: Path) -> tuple[list[tuple[Tensors, Description]], Descr
                 "go on with its training by resume"
             )
         tensors, own = load_folder(path)
-        for name in ("model", "vocabulary", "format"):
+        for name in ("model", "vocabulary", "format", "known_forms"):
             if getattr(own, name) != getattr(description, name):
-                raise HardalignError(f"{path}: has another {name} than its ensemble")
+                what = name.replace("_", " ")
+                raise HardalignError(f"{path}: has another {what} than its ensemble")
         other = seeds.setdefault(own.training.seed, path.name)
         if other != path.name:
             raise HardalignError(
@@ -245,14 +267,16 @@ def _positive(value: object) -> bool:
     return type(value) in (int, float) and value > 0  # type: ignore[operator]
 
 
-def _check(config: dict[str, Any], vocabulary: bytes, folder: Path) -> None:
+def _check(config: dict[str, Any], files: dict[str, bytes], folder: Path) -> None:
     """Refuse files that are not what they were when they were written."""
     if unknown := sorted(config.keys() - _KEYS - set(_OPTIONAL_KEYS)):
         raise HardalignError(f"{folder / CONFIG}: unknown entry {unknown[0]!r:.100}")
     checksums = config.pop(CHECKSUMS, None)
     if checksums is None:
         return
-    for name, checksum in ((CONFIG, _checksum(config)), (VOCABULARY, sha256(vocabulary))):
+    contents = {CONFIG: _checksum(config)}
+    contents |= {name: sha256(content) for name, content in files.items()}
+    for name, checksum in contents.items():
         if not isinstance(checksums, dict) or checksums.get(name) != checksum:
             raise HardalignError(
                 f"{folder / name}: damaged: its checksum does not fit its content; if you have "

@@ -98,7 +98,7 @@ class StreamPredictor:
                 blank = 0
                 if unknown is not None:
                     unknown.note(example)
-                yield encode_source(example, self.description.vocabulary)
+                yield encode_source(self._beside(example), self.description.vocabulary)
 
         for own in work(sources()):
             blank_before, example = waiting.popleft()
@@ -173,7 +173,7 @@ class StreamPredictor:
 
         def spellable() -> Iterator[Encoded]:
             for pair in pairs:
-                encoded = encode_pair(pair, self.description.vocabulary)
+                encoded = encode_pair(self._beside(pair), self.description.vocabulary)
                 waiting.append((pair, UNKNOWN not in encoded.target))
                 if waiting[-1][1]:
                     yield encoded
@@ -186,10 +186,17 @@ class StreamPredictor:
         yield from ((pair, None) for pair, _ in waiting)
 
     def _encoded(self, pairs: Iterable[Example]) -> Iterator[Encoded]:
-        return (encode_pair(pair, self.description.vocabulary) for pair in pairs)
+        vocabulary = self.description.vocabulary
+        return (encode_pair(self._beside(pair), vocabulary) for pair in pairs)
+
+    def _beside(self, example: Example) -> Example:
+        """Returns an example with the known forms beside it that the model reads, if it does."""
+        forms = self.description.known_forms
+        return example if forms is None else forms.beside(example)
 
     def _prediction(self, example: Example, string: Answer) -> Prediction:
         vocabulary, hypothesis = self.description.vocabulary, string.hypothesis
+        read = self._beside(example)
         symbols = vocabulary.target.decode(hypothesis.symbols)
         alignment = None
         if string.alignment is not None:
@@ -201,12 +208,13 @@ class StreamPredictor:
             symbols,
             hypothesis.log_prob,
             hypothesis.finished,
-            hypothesis.alpha[:, : len(example.tags) + len(example.source) + 2],
+            hypothesis.alpha[:, : len(read.tags) + len(read.source) + 2],
             alignment,
             tuple(vocabulary.source.unknown(example.source, example.tags)),
         )
 
     def _alignment(self, pair: Example, aligned: Aligned) -> Alignment:
+        pair = self._beside(pair)
         strings = pair.source, pair.targets[0], pair.tags
         kind, system = self.system.alignment, self.description.model.system
         return Alignment(*strings, aligned.weights, kind, system, aligned.path)

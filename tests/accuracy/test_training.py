@@ -13,7 +13,9 @@ import pytest
 
 import hardalign
 from hardalign.config import ModelConfig
+from hardalign.data.example import Example
 from hardalign.data.formats import FORMATS
+from hardalign.decoding import Search
 from hardalign.errors import HardalignError
 from hardalign.folder import load_folder
 from hardalign.tensors import read_tensors
@@ -425,3 +427,75 @@ def test_a_development_set_that_is_learned_from_is_named(tmp_path):
     told = Notes()
     train(dev=[("act", "AE K T")], out=tmp_path / "n", reporter=told)
     assert not any("development sources" in note for note in told.notes)
+
+
+FORMS = [
+    (stem, stem + ending, tags)
+    for stem in ("cat", "tact", "act")
+    for ending, tags in (("s", "PL"), ("ses", "PL;GEN"))
+]
+KNOWN = {"format": "sigmorphon", "known_forms": 1, "copying": True, "tags": "beside"}
+
+
+def test_known_forms_are_as_if_they_stood_in_the_data(tmp_path):
+    def spelled(lemma, form, tags):
+        other = lemma + ("ses" if tags == "PL" else "s")
+        known = ("1:PL", "1:GEN") if tags == "PL" else ("1:PL",)
+        return Example((*lemma, "||", *other), (tuple(form),), (*tags.split(";"), *known))
+
+    model = train(FORMS[1:], FORMS[:1], out=tmp_path / "m", **KNOWN)
+    rows = [spelled(*row) for row in FORMS]
+    rows[1] = Example(tuple("cat"), (tuple("catses"),), ("PL", "GEN"))  # its only known form
+    plain = {**KNOWN, "known_forms": 0}
+    other = train(rows[1:], rows[:1], out=tmp_path / "plain", **plain)
+    tensors, _ = load_folder(tmp_path / "m")
+    expected, _ = load_folder(tmp_path / "plain")
+    assert all((tensors[name] == expected[name]).all() for name in expected)
+
+    log_prob = model.log_prob("cat\tPL", "cats")
+    assert math.isclose(log_prob, sum(next(other.score(rows[:1]))), rel_tol=1e-12)
+    assert model.align("cat\tPL", "cats").source == rows[0].source
+    assert (model.sample_alignments("cat\tPL", "cats", 9) < len("⊢PLGcat||catses⊣")).all()
+    prediction = model("cat\tPL")
+    assert prediction.text == next(other.answers(rows[:1], Search()))[0].text
+    assert prediction.source == "cat"
+    assert prediction.alpha.shape[1] == len(rows[0].source) + len(rows[0].tags) + 2
+
+
+def test_known_forms_are_kept_in_the_folder_and_checked(tmp_path):
+    train(FORMS, FORMS, out=tmp_path / "m", members=2, **KNOWN)
+    before = hardalign.load(tmp_path / "m").log_prob("cat\tPL", "cats")
+    again = train(FORMS, FORMS, out=tmp_path / "m", members=3, resume=True, **KNOWN)
+    assert again.description.members == 3
+    assert again.log_prob("cat\tPL", "cats") != before
+    with pytest.raises(HardalignError, match="cannot resume, its model was another: known_forms 1"):
+        train(FORMS, FORMS, out=tmp_path / "m", resume=True, **KNOWN | {"known_forms": 2})
+    path = tmp_path / "m" / "member-1" / "known-forms.jsonl"
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b"t", b"d"))
+    with pytest.raises(HardalignError, match=r"known-forms.jsonl: damaged: its checksum"):
+        hardalign.load(tmp_path / "m")
+    path.unlink()
+    with pytest.raises(HardalignError, match=r"known-forms.jsonl"):
+        hardalign.load(tmp_path / "m")
+    path.write_bytes(content)
+    train(FORMS, FORMS, out=tmp_path / "m", overwrite=True, **KNOWN | {"known_forms": 0})
+    assert not list(tmp_path.rglob("known-forms.jsonl"))
+
+
+def test_known_forms_come_with_the_model_that_training_goes_on_from(tmp_path):
+    train(FORMS, FORMS, out=tmp_path / "m", **KNOWN)
+    more = [("fact", "facts", "PL"), ("fact", "factses", "PL;GEN")]
+    options = {"system": None, "size": None, "format": None}
+    model = train(more, more, out=tmp_path / "more", start=tmp_path / "m", **options)
+    assert model.description.model.known_forms == 1
+    assert "".join(model.align("fact\tPL", "facts").source) == "fact||factses"
+    assert "".join(model.align("cat\tPL", "cats").source) == "cat"
+
+
+def test_known_forms_without_use_are_refused(tmp_path):
+    with pytest.raises(HardalignError, match="an invented lemma has no known forms"):
+        train(FORMS, FORMS, out=tmp_path / "m", invent=5, **KNOWN)
+    with pytest.raises(HardalignError, match="no known forms to learn from"):
+        train(FORMS[::2], FORMS, out=tmp_path / "m", **KNOWN)
+    assert not (tmp_path / "m").exists()

@@ -52,6 +52,7 @@ def train(
     size: SizeName = None,
     copy: bool = False,
     tags: TagPlace = None,
+    known_forms: Number = None,
     seed: int = 0,
     epochs: int = 50,
     batch_size: Number = None,
@@ -104,6 +105,8 @@ def train(
         tags: Tags inside the word are symbols before its letters, where attention sees them. Tags
             beside it are read by the decoder at every step. (default: beside, where the system can
             have them there, or as in --from)
+        known_forms: Read so many other forms of a lemma beside it, where the training data has
+            some, for inflection: they show how the word is inflected. (default: 0, or as in --from)
         seed: Weights, order and dropout follow from it.
         epochs: Most passes over the data; 0 writes the untrained model.
         batch_size: Pairs per step, over all devices together. (default: 20; below 2,000 pairs a
@@ -188,6 +191,7 @@ def train(
         size=size,
         copying=copy or None,
         tags=tags,
+        known_forms=known_forms,
         seed=seed,
         epochs=epochs,
         batch_size=batch_size,

@@ -55,6 +55,10 @@ def export_onnx(tensors: Mapping[str, Array], description: Description, path: Pa
     if not find_system(name).exportable:
         able = ", ".join(known for known, system in SYSTEMS.items() if system.exportable)
         raise HardalignError(f"{name} cannot be exported to ONNX; the systems that can are {able}")
+    if description.known_forms is not None:
+        raise HardalignError(
+            "a model that reads known forms cannot be exported: ONNX has no place for them"
+        )
     if path.suffix != ".onnx" or path.name == ".onnx":
         raise HardalignError(f"{path}: the file should have a name that ends in .onnx")
     for file in (path, step_file(path)):

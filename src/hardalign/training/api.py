@@ -15,6 +15,7 @@ from hardalign.data.vocabulary import Vocabulary
 from hardalign.errors import HardalignError
 from hardalign.folder import Description, read_description
 from hardalign.invent import invent as invented_examples
+from hardalign.known_forms import KnownForms
 from hardalign.options import check_options, copied_symbols
 from hardalign.predictor import Predictor, load
 from hardalign.systems import DEFAULT_SYSTEM, find_system
@@ -52,6 +53,7 @@ def train(
     invent: int = 0,
     copying: bool | None = None,
     tags: str | None = None,
+    known_forms: int | None = None,
     device: str = "auto",
     devices: int = 1,
     precision: str = "32-true",
@@ -111,6 +113,9 @@ def train(
         tags: ``"inside"`` the word, before its letters, where attention sees them; or ``"beside"``
             it, where the decoder reads them at every step. None likewise; with a size by name it is
             beside, in systems that can have tags there.
+        known_forms: How many other forms of a lemma, from the training data, are read beside it,
+            where it has some; see ``hardalign.known_forms``. None leaves it to the size, if that is
+            one of your own, and is otherwise 0.
         device: ``"auto"``, ``"cpu"``, ``"cuda"`` or ``"mps"``.
         devices: How many of them, with a process for each.
         precision: ``"32-true"`` or ``"64-true"``; on a GPU also ``"bf16-mixed"`` or ``"16-mixed"``.
@@ -169,10 +174,13 @@ def train(
         "symbol_dropout": symbol_dropout,
         "copying": copying,
         "tags": tags,
+        "known_forms": known_forms,
     }
     chosen: dict[str, Any] = {name: one for name, one in options.items() if one is not None}
     model = replace(sizes, system=system, **chosen)
     check_options(model)
+    if model.known_forms and invent:
+        raise HardalignError("an invented lemma has no known forms; leave out one of the two")
     initial = None if start is None else Start.of(start, model)
     layout = _layout(format, begun.format if begun else None)
     data = read_data(train, dev, layout, allow_empty, reporter.note)
@@ -187,6 +195,10 @@ def train(
     if batch_size is None:
         training = replace(training, batch_size=default_batch_size(pairs + invent))
     invented_examples(data.train, min(invent, 1), seed)  # complains before a folder is made
+    forms = None
+    if model.known_forms:
+        forms = KnownForms.of(data.train, model.known_forms)
+        data = data.beside(forms)
     vocabulary = Vocabulary.of(data.train)
     new_symbols = ""
     if initial is not None:
@@ -203,6 +215,7 @@ def train(
         data.origin,
         members=members,
         start=None if initial is None else initial.name,
+        known_forms=forms,
     )
     task = Task(Path(out), description, data.train, data.dev, machine, initial, resume, overwrite)
     if members > 1:

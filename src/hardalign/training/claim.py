@@ -16,6 +16,7 @@ from hardalign.files import explained, make_folder, read_bytes, remove_fragments
 from hardalign.folder import (
     CHECKPOINT,
     CONFIG,
+    KNOWN_FORMS,
     MEMBER,
     METRICS,
     VOCABULARY,
@@ -25,8 +26,9 @@ from hardalign.folder import (
     read_description,
 )
 from hardalign.lock import HOLDER, LOCK
+from hardalign.records import JSON_LIMIT
 
-FILES = (CHECKPOINT, WEIGHTS, METRICS, VOCABULARY, CONFIG)
+FILES = (CHECKPOINT, WEIGHTS, METRICS, VOCABULARY, KNOWN_FORMS, CONFIG)
 HELD_OUT = "held-out"
 """The folder, within that of a refitted model, of the run that leaves the development set out."""
 
@@ -69,7 +71,7 @@ def claim_folder(
     description = replace(description, training=training)
     for name, content in description_files(description).items():
         path = folder / name
-        if not path.exists() or read_bytes(path, 1 << 24) != content:
+        if not path.exists() or read_bytes(path, JSON_LIMIT) != content:
             write_bytes(path, content)
     return description
 
@@ -148,9 +150,9 @@ def _check_beginning(folder: Path, description: Description, taken: set[str]) ->
             f"{folder}: cannot resume: it was begun with refit; give that too, or start anew with "
             "overwrite"
         )
-    vocabulary = description_files(description)[VOCABULARY]
+    begun = description_files(description)
     for name in sorted(taken & set(FILES)):
-        if name != VOCABULARY or read_bytes(folder / name, 1 << 24) != vocabulary:
+        if name not in begun or read_bytes(folder / name, JSON_LIMIT) != begun[name]:
             raise HardalignError(
                 f"{folder}: cannot resume: it has a {name} but no {CONFIG} that says of which run; "
                 "choose another folder, or start anew with overwrite"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
@@ -15,6 +15,7 @@ from hardalign.data.text import shorten
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.errors import HardalignError, InputError
 from hardalign.files import sha256
+from hardalign.known_forms import KnownForms
 from hardalign.origin import FileOrigin, Origin
 
 Data = str | Path | Iterable[Example] | Iterable[Sequence[str]]
@@ -35,6 +36,11 @@ class TrainingData:
         """Returns how many sources of the development set are to be learned from as well."""
         learned = {example.key for example in self.train}
         return sum(example.key in learned for example in self.dev)
+
+    def beside(self, forms: KnownForms) -> TrainingData:
+        """Returns the same data with known forms beside their sources."""
+        train, dev = ([forms.beside(one) for one in part] for part in (self.train, self.dev))
+        return replace(self, train=train, dev=dev)
 
     def check(self, vocabulary: Vocabulary) -> None:
         """Refuse a development set that was plainly written in another format.

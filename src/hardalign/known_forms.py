@@ -1,0 +1,139 @@
+"""Known forms of a lemma beside it: what other cells of its paradigm tell about the one asked for.
+
+Where the training data has *huses* as N;INDF;GEN;PL, the question *hus*, N;INDF;NOM;PL becomes
+
+    h u s || h u s e s      N;INDF;NOM;PL;1:N;1:INDF;1:GEN;1:PL
+
+so that whatever depends on the word alone, such as its declension, can be read instead of guessed.
+A form of the very tags that are asked for is never shown, so that words that were learned from and
+words that were not are asked about in the same way.
+
+The forms shown are those from which the one asked for follows most regularly: of all lemmas that
+have both cells, the share whose forms differ in the most frequent way. Where few lemmas have both,
+cells count by how many tags they share.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import permutations
+from typing import Any
+
+from hardalign.data.example import Example, Symbols, training_pairs
+from hardalign.errors import HardalignError
+
+SEPARATOR = "||"
+"""The source symbol before each known form."""
+PRIOR = 4.0
+"""How many lemmas the share of common tags counts for."""
+MOST_COMPARED = 100
+"""So many forms of a lemma are compared with each other, to learn what follows from what."""
+
+Row = tuple[Symbols, Symbols, Symbols]
+"""Lemma, tags and form."""
+
+
+@dataclass(frozen=True)
+class KnownForms:
+    """The forms of a model's training data, and how many of them a question is given."""
+
+    rows: tuple[Row, ...]
+    count: int
+
+    @classmethod
+    def of(cls, examples: Iterable[Example], count: int) -> KnownForms:
+        """Collects the forms of examples.
+
+        Raises:
+            HardalignError: If no lemma has forms of several tags.
+        """
+        pairs = training_pairs(examples)
+        rows = dict.fromkeys((pair.source, pair.tags, pair.targets[0]) for pair in pairs)
+        known = cls(tuple(rows), count)
+        if not known._regularity:
+            raise HardalignError(
+                "there are no known forms to learn from: no source occurs with different tags, as "
+                "a lemma does in a list of its forms; leave them out"
+            )
+        return known
+
+    def beside(self, example: Example) -> Example:
+        """Returns an example with known forms of its lemma after it, and their tags, numbered."""
+        cells = [
+            cell for cell in self._paradigms.get(example.source, ()) if cell[0] != example.tags
+        ]
+        cells.sort(key=lambda cell: self._regular(cell[0], example.tags), reverse=True)
+        source, tags = example.source, example.tags
+        for number, (known_tags, form) in enumerate(cells[: self.count], start=1):
+            source += (SEPARATOR, *form)
+            tags += tuple(f"{number}:{tag}" for tag in known_tags)
+        return replace(example, source=source, tags=tags)
+
+    def to_bytes(self) -> bytes:
+        """Returns the forms as JSON, one a line."""
+        lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in self.rows)
+        return "".join(lines).encode(errors="surrogatepass")
+
+    @classmethod
+    def from_bytes(cls, content: bytes, count: int) -> KnownForms:
+        """Rebuilds what ``to_bytes`` made.
+
+        Raises:
+            HardalignError: If the content is damaged.
+        """
+        try:
+            text = content.decode(errors="surrogatepass")
+            # A symbol may be a line break of Unicode: lines end with \n alone.
+            rows = tuple(_row(json.loads(line)) for line in text.removesuffix("\n").split("\n"))
+        except (ValueError, RecursionError) as error:
+            raise HardalignError(f"damaged: {error}") from error
+        return cls(rows, count)
+
+    @cached_property
+    def _paradigms(self) -> dict[Symbols, list[tuple[Symbols, Symbols]]]:
+        """Tags and form of each cell that is known of a lemma."""
+        paradigms = defaultdict(list)
+        for lemma, tags, form in self.rows:
+            paradigms[lemma].append((tags, form))
+        return dict(paradigms)
+
+    @cached_property
+    def _regularity(self) -> dict[tuple[Symbols, Symbols], tuple[int, int]]:
+        """How many lemmas have both of two cells, and how many of these differ most regularly."""
+        changes: defaultdict[tuple[Symbols, Symbols], Counter[tuple[Symbols, Symbols]]]
+        changes = defaultdict(Counter)
+        for cells in self._paradigms.values():
+            for (tags, form), (other_tags, other) in permutations(cells[:MOST_COMPARED], 2):
+                if tags != other_tags:
+                    changes[tags, other_tags][_change(form, other)] += 1
+        return {cells: (own.total(), max(own.values())) for cells, own in changes.items()}
+
+    def _regular(self, known: Symbols, asked: Symbols) -> float:
+        """Returns how regularly a form of some tags follows from one of others, from 0 to 1."""
+        lemmas, regular = self._regularity.get((known, asked), (0, 0))
+        one, other = set(known), set(asked)
+        common = len(one & other) / max(1, len(one | other))
+        return (regular + PRIOR * common) / (lemmas + PRIOR)
+
+
+def _change(form: Symbols, other: Symbols) -> tuple[Symbols, Symbols]:
+    """Returns what follows what two forms have in common at their beginning."""
+    same = 0
+    while same < min(len(form), len(other)) and form[same] == other[same]:
+        same += 1
+    return form[same:], other[same:]
+
+
+def _row(value: Any) -> Row:
+    """Returns a row of three lists of symbols, or says that there is none."""
+    if not (isinstance(value, list) and len(value) == 3):
+        raise ValueError(f"{value!r:.100} is not lemma, tags and form")
+    for part in value:
+        if not (isinstance(part, list) and all(isinstance(symbol, str) for symbol in part)):
+            raise ValueError(f"{part!r:.100} is not a list of symbols")
+    lemma, tags, form = map(tuple, value)
+    return lemma, tags, form

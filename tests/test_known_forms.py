@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import example as example_of
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hardalign.data.example import Example
+from hardalign.errors import HardalignError
+from hardalign.known_forms import PRIOR, SEPARATOR, KnownForms
+
+
+def example(lemma: str, form: str, tags: str) -> Example:
+    return Example(tuple(lemma), (tuple(form),), tuple(tags.split(";")), lemma)
+
+
+NOUNS = [
+    example(lemma, form, tags)
+    for lemma, plural, definite in (
+        ("hus", "huse", "huset"),
+        ("bil", "biler", "bilen"),
+        ("dyr", "dyr", "dyret"),
+        ("kop", "kopper", "koppen"),
+    )
+    for form, tags in ((plural, "N;PL"), (plural + "s", "N;PL;GEN"), (definite, "N;SG;DEF"))
+]
+
+
+def beside(forms: KnownForms, lemma: str, tags: str) -> tuple[str, str]:
+    read = forms.beside(Example(tuple(lemma), (), tuple(tags.split(";")), lemma))
+    assert read.text == lemma
+    return "".join(read.source), ";".join(read.tags)
+
+
+def test_the_form_comes_first_from_which_the_one_asked_for_follows():
+    one, two, all_ = (KnownForms.of(NOUNS, count) for count in (1, 2, 9))
+    assert beside(one, "hus", "N;PL") == ("hus||huses", "N;PL;1:N;1:PL;1:GEN")
+    assert beside(two, "hus", "N;PL") == (
+        "hus||huses||huset",
+        "N;PL;1:N;1:PL;1:GEN;2:N;2:SG;2:DEF",
+    )
+    assert beside(all_, "hus", "N;PL") == beside(two, "hus", "N;PL")
+    assert beside(one, "bil", "N;PL;GEN") == ("bil||biler", "N;PL;GEN;1:N;1:PL")
+
+
+def test_a_cell_that_nobody_has_seen_is_given_the_one_with_most_common_tags():
+    forms = KnownForms.of(NOUNS, 1)
+    assert beside(forms, "kop", "N;SG;DEF;GEN") == (
+        "kop||koppen",
+        "N;SG;DEF;GEN;1:N;1:SG;1:DEF",
+    )
+
+
+def test_an_unknown_lemma_stays_as_it_is():
+    assert beside(KnownForms.of(NOUNS, 3), "sko", "N;PL") == ("sko", "N;PL")
+
+
+def test_every_target_of_an_example_is_a_known_form():
+    both = Example(tuple("mus"), (tuple("mus"), tuple("muse")), ("N", "PL"))
+    forms = KnownForms.of([*NOUNS, both], 2)
+    assert beside(forms, "mus", "N;SG;DEF")[0] == "mus||mus||muse"
+
+
+def test_data_without_paradigms_are_refused():
+    alone = [example("cat", "cats", "PL"), example("dog", "dogs", "PL")]
+    with pytest.raises(HardalignError, match="no known forms to learn from"):
+        KnownForms.of(alone, 1)
+
+
+letters = st.text("ab", max_size=4).map(tuple)
+tag_lists = st.lists(st.sampled_from("XYZ"), min_size=1, max_size=2, unique=True).map(tuple)
+row_lists = st.lists(st.tuples(letters.filter(bool), tag_lists, letters), unique=True, max_size=14)
+
+
+def plain_choice(rows, lemma, tags, count):
+    """The rule of the module's docstring, as loops over all rows for each question."""
+
+    def regularity(known):
+        ways = Counter()
+        for one, one_tags, form in rows:
+            for other, other_tags, wanted in rows:
+                if one == other and (one_tags, other_tags) == (known, tags):
+                    same = max(n for n in range(5) if form[:n] == wanted[:n])
+                    ways[form[same:], wanted[same:]] += 1
+        common = len({*known} & {*tags}) / len({*known} | {*tags})
+        return (max(ways.values(), default=0) + PRIOR * common) / (ways.total() + PRIOR)
+
+    cells = [row[1:] for row in rows if row[0] == lemma and row[1] != tags]
+    return sorted(cells, key=lambda cell: -regularity(cell[0]))[:count]
+
+
+@given(row_lists, letters.filter(bool), tag_lists, st.integers(1, 3))
+def test_the_choice_is_that_of_plain_loops(rows, lemma, tags, count):
+    read = KnownForms(tuple(rows), count).beside(Example(lemma, (), tags))
+    source, all_tags = lemma, tags
+    for number, (known, form) in enumerate(plain_choice(rows, lemma, tags, count), start=1):
+        source += (SEPARATOR, *form)
+        all_tags += tuple(f"{number}:{tag}" for tag in known)
+    assert (read.source, read.tags) == (source, all_tags)
+
+
+symbols = st.lists(st.text(st.characters(), min_size=1, max_size=3), max_size=4).map(tuple)
+breaks = (("\u2028", "\x85", "\n"), ("\r",), ("\x1c",))
+
+
+@given(st.lists(st.tuples(symbols, symbols, symbols), min_size=1).map(tuple), st.integers(1, 9))
+@example_of((breaks,), 1)
+def test_forms_survive_a_round_trip(rows, count):
+    forms = KnownForms(rows, count)
+    assert KnownForms.from_bytes(forms.to_bytes(), count) == forms
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        *(b"{", b"\xff\xfe", b"5", b"[" * 100_000),
+        *(b'["a", "b", "c"]', b'[["a"], ["b"]]', b'[["a"], ["b"], [5]]'),
+    ],
+)
+def test_damaged_files_are_refused(content):
+    with pytest.raises(HardalignError, match="damaged"):
+        KnownForms.from_bytes(content, 1)
