@@ -206,9 +206,7 @@ def epochs_of(folder: Path) -> list[dict[str, Any]]:
     An ensemble has one for each member, and a model that was refitted that of its first training.
     """
     model, epochs = folder / MODEL, []
-    for path in (*sorted(model.glob(f"*/{METRICS}")), model / METRICS):
-        if not path.exists():
-            continue
+    for path in sorted(model.rglob(METRICS)):
         rows = [parse_json(line, path) for line in read_bytes(path, JSON_LIMIT).splitlines()]
         if not all(isinstance(row, dict) and row.keys() >= _EPOCH for row in rows):
             raise HardalignError(f"{path}: is damaged; remove the folder to run this again")

@@ -309,8 +309,35 @@ def test_a_refitted_run_goes_on_where_it_was_interrupted(tmp_path):
     assert log_prob(tmp_path / "m") == log_prob(tmp_path / "whole")
     with pytest.raises(hardalign.HardalignError, match="is not empty"):
         train(out=tmp_path / "m", refit=True)
-    with pytest.raises(hardalign.HardalignError, match="leave out one of the two"):
-        train(out=tmp_path / "n", refit=True, members=2)
+
+
+def test_members_are_refitted_each_by_the_schedule_that_its_seed_has_found(tmp_path):
+    class Interrupted(Reporter):
+        def begin(self, progress, job):
+            if job.folder == tmp_path / "m" / "member-1":
+                raise KeyboardInterrupt
+
+    dev = [("cact", "K AE K T"), ("octo", "AA K T OW")]
+    options = {"dev": dev, "epochs": 4, "seed": 5, "refit": True}
+    with pytest.raises(KeyboardInterrupt):
+        train(out=tmp_path / "m", members=2, reporter=Interrupted(), **options)
+    with pytest.raises(hardalign.HardalignError, match="cannot resume"):
+        train(out=tmp_path / "m", members=2, resume=True, **options | {"refit": False})
+    epochs = Epochs()
+    model = train(out=tmp_path / "m", members=2, resume=True, reporter=epochs, **options)
+    assert epochs.rows == list(range(1, len(epochs.rows) + 1))  # of the last member alone
+    assert "OW" in model.description.vocabulary.target.letters
+    held_out = hardalign.load(tmp_path / "m" / "held-out")
+    assert held_out.description.members == 2
+    assert model.description.temperature == held_out.description.temperature != 1
+    for member in range(2):
+        train(out=tmp_path / str(member), **options | {"seed": 5 + member})
+        own, _ = load_folder(tmp_path / "m" / f"member-{member}")
+        alone, description = load_folder(tmp_path / str(member))
+        assert all((own[name] == alone[name]).all() for name in alone)
+        assert description.schedule
+    train(out=tmp_path / "m", overwrite=True)
+    assert not list(tmp_path.glob("m/held-out")) + list(tmp_path.glob("m/member-*"))
 
 
 def test_a_refitted_run_and_a_plain_one_are_not_taken_for_each_other(tmp_path):

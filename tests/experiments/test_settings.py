@@ -51,7 +51,6 @@ def test_whole_numbers_are_numbers() -> None:
         (Run("cmudict", "soft", overrides={"copying": True}), "soft cannot copy"),
         (Run("cmudict", "hard", overrides={"members": 0}), "members must be from 1"),
         (Run("cmudict", "hard", overrides={"members": 10**6}), "members must be from 1"),
-        (Run("cmudict", "hard", overrides={"members": 2, "refit": True}), "not refitted"),
         (Run("cmudict", "hard", overrides={"normalization": "NFX"}), "'NFX' is none of NFC"),
         (Run("mine", "hard", overrides={"words": 9}, files=FILES), "words: goes with corpora"),
     ],

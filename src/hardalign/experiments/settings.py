@@ -45,8 +45,6 @@ class Settings:
     def __post_init__(self) -> None:
         if not 1 <= self.members <= MOST_MEMBERS:
             raise HardalignError(f"members must be from 1 to {MOST_MEMBERS}, not {self.members}")
-        if self.refit and self.members > 1:
-            raise HardalignError("members of an ensemble are not refitted; leave out one of them")
         if self.normalization not in NORMALIZATIONS:
             known = ", ".join(NORMALIZATIONS)
             raise HardalignError(f"normalization: {self.normalization!r} is none of {known}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from hardalign.training.data import Data, read_data
 from hardalign.training.job import Reporter
 from hardalign.training.machine import Machine
 from hardalign.training.members import train_members
-from hardalign.training.run import Task, train_again, train_folder
+from hardalign.training.run import Task, train_again, train_folder, train_model
 from hardalign.training.warmstart import Start
 
 FEW_PAIRS = 1000
@@ -162,8 +163,6 @@ def train(
         replace(training, seed=seed + members - 1)  # complains before a folder is made
     if resume and overwrite:
         raise HardalignError("resume keeps what overwrite would remove; leave out one of the two")
-    if refit and members > 1:
-        raise HardalignError("members of an ensemble are not refitted; leave out one of the two")
     if processes < 1:
         raise HardalignError(f"processes must be at least 1, not {processes}")
     if processes > 1 and devices > 1:
@@ -218,12 +217,8 @@ def train(
         known_forms=forms,
     )
     task = Task(Path(out), description, data.train, data.dev, machine, initial, resume, overwrite)
-    if members > 1:
-        train_members(task, processes, reporter)
-    elif refit:
-        train_again(task, reporter)
-    else:
-        train_folder(task, reporter)
+    work = partial(train_members, processes=processes) if members > 1 else train_model
+    (train_again if refit else train_folder)(task, reporter, work)
     if new_symbols:
         reporter.note(f"{start}: had never seen {new_symbols}")
     if epochs and (known := data.known()):

@@ -84,10 +84,13 @@ def contents(folder: Path) -> set[str]:
 def remove_model(folder: Path) -> None:
     """Removes a model, its members and its first run, if it has these; what is not ours stays."""
     for part in (*folder.glob(MEMBER.format("*")), folder / HELD_OUT):
+        if not part.is_dir():
+            continue
+        remove_model(part)
         remove_fragments(part)
-        for name in (*FILES, HOLDER, LOCK):
+        for name in (HOLDER, LOCK):
             (part / name).unlink(missing_ok=True)
-        with suppress(OSError):  # there is none, or somebody keeps something there
+        with suppress(OSError):  # somebody keeps something there
             part.rmdir()
     for name in FILES:
         (folder / name).unlink(missing_ok=True)

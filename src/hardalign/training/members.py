@@ -16,38 +16,44 @@ from typing import Any, cast
 
 from hardalign.errors import HardalignError
 from hardalign.folder import member_folders
+from hardalign.training.claim import HELD_OUT
 from hardalign.training.job import Development, Reporter
-from hardalign.training.run import Task, calibrate, claimed, train_folder
+from hardalign.training.run import Task, calibrate, claimed, scheduled, train_folder
 
 
-def train_members(task: Task, processes: int, reporter: Reporter) -> None:
+def train_members(task: Task, reporter: Reporter, processes: int) -> None:
     """Trains the members of an ensemble, then finds one temperature for all together.
 
-    Members that are complete are not trained again when the run is resumed.
+    Members that are complete are not trained again when the run is resumed. With a schedule they
+    learn their development set too: each by the rates that the member of its seed has found in the
+    first run, at whose temperature they answer.
 
     Args:
         task: That of the ensemble; its first member has its seed, each other the next one.
+        reporter: Is told how training goes; of several processes, by notes.
         processes: How many members to train at a time, each in a process of its own; 1 trains them
             one after the other in this one.
-        reporter: Is told how training goes; of several processes, by notes.
 
     Raises:
         HardalignError: If a member's training fails.
     """
-    with claimed(task, reporter) as claim:
-        description, training = claim.description, claim.description.training
-        members = []
-        for k, folder in enumerate(member_folders(claim.folder, description.members)):
-            seeded = replace(description, training=replace(training, seed=training.seed + k))
-            members.append(replace(claim, folder=folder, description=replace(seeded, members=1)))
-        if processes == 1:
-            for number, member in enumerate(members, start=1):
-                reporter.note(f"member {number} of {len(members)}: {member.folder}")
-                train_folder(member, reporter)
-        else:
-            _train_beside(members, processes, reporter)
-        if training.epochs:
-            calibrate(claim.folder, Development.of(claim.dev, description.vocabulary))
+    claim = claimed(task, reporter)
+    description, training = claim.description, claim.description.training
+    members = []
+    for k, folder in enumerate(member_folders(claim.folder, description.members)):
+        seeded = replace(training, seed=training.seed + k)
+        own = replace(description, training=seeded, members=1)
+        if description.schedule is not None:
+            own = scheduled(own, claim.folder / HELD_OUT / folder.name)
+        members.append(replace(claim, folder=folder, description=own))
+    if processes == 1:
+        for number, member in enumerate(members, start=1):
+            reporter.note(f"member {number} of {len(members)}: {member.folder}")
+            train_folder(member, reporter)
+    else:
+        _train_beside(members, processes, reporter)
+    if training.epochs and description.schedule is None:
+        calibrate(claim.folder, Development.of(claim.dev, description.vocabulary))
 
 
 def _train_beside(tasks: Sequence[Task], processes: int, reporter: Reporter) -> None:

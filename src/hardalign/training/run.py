@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from hardalign.data.example import Example
@@ -45,44 +45,17 @@ class Task:
     overwrite: bool = False
 
 
-@contextmanager
-def claimed(task: Task, reporter: Reporter) -> Iterator[Task]:
-    """Locks and claims the folder of a task; gives the task with the threads that it will have.
-
-    Raises:
-        HardalignError: If the folder cannot be used.
-    """
-    with _locked(task.folder):
-        yield _claimed(task, reporter)
+Train = Callable[[Task, Reporter], None]
+"""Trains one model, or the members of an ensemble, into a folder that is locked."""
 
 
-def _locked(folder: Path) -> AbstractContextManager[None]:
-    return locked(folder, f"train {uuid.uuid4()}")
-
-
-def _claimed(task: Task, reporter: Reporter) -> Task:
-    description = claim_folder(
-        task.folder,
-        task.description,
-        resume=task.resume,
-        overwrite=task.overwrite,
-        note=reporter.note,
-    )
-    return replace(task, description=description)
-
-
-def train_folder(task: Task, reporter: Reporter) -> None:
+def train_model(task: Task, reporter: Reporter) -> None:
     """Trains one model, and leaves it calibrated, unless it has learned its development set too.
 
     Raises:
-        HardalignError: If the folder cannot be used, or training diverges.
+        HardalignError: If the folder, which is locked, cannot be used, or training diverges.
     """
-    with claimed(task, reporter) as claim:
-        _train(claim, reporter)
-
-
-def _train(claim: Task, reporter: Reporter) -> None:
-    """Trains one model in a folder that is claimed."""
+    claim = claimed(task, reporter)
     job = Job.of(claim.folder, claim.description, claim.train, claim.dev, claim.start)
     if unspellable := job.development.unspellable:
         targets = many(unspellable, "development target has", "development targets have")
@@ -95,45 +68,84 @@ def _train(claim: Task, reporter: Reporter) -> None:
         calibrate(claim.folder, job.development)
 
 
-def train_again(task: Task, reporter: Reporter) -> None:
+def claimed(task: Task, reporter: Reporter) -> Task:
+    """Claims the folder of a task, which is locked; returns it with the threads it will have.
+
+    Raises:
+        HardalignError: If the folder cannot be used.
+    """
+    description = claim_folder(
+        task.folder,
+        task.description,
+        resume=task.resume,
+        overwrite=task.overwrite,
+        note=reporter.note,
+    )
+    return replace(task, description=description)
+
+
+def train_folder(task: Task, reporter: Reporter, work: Train = train_model) -> None:
+    """Trains into a folder, which is locked for as long as it takes.
+
+    Raises:
+        HardalignError: If the folder cannot be used, or training diverges.
+    """
+    with locked(task.folder, f"train {uuid.uuid4()}"):
+        work(task, reporter)
+
+
+def train_again(task: Task, reporter: Reporter, work: Train) -> None:
     """Finds epochs and learning rates with a development set held out, then trains on all.
 
     The second run has as many epochs as the first needed to its best weights, each by the learning
-    rate that it had there, and keeps the last. Its temperature is the first one's, too: nothing is
-    left to find another on.
+    rate that it had there, and keeps the last; so has each member of an ensemble. The temperature
+    is the first one's, too: nothing is left to find another on.
 
     Raises:
         HardalignError: If a folder cannot be used, or training diverges.
     """
+    train_folder(task, reporter, partial(_train_again, work=work))
+
+
+def _train_again(task: Task, reporter: Reporter, work: Train) -> None:
     folder = task.folder
-    with _locked(folder):
-        if task.overwrite:
-            with explained(folder, "written"):
-                remove_model(folder)
-        elif not task.resume and contents(folder):
-            raise not_empty(folder)
-        elif (folder / CONFIG).exists() and read_description(folder).schedule is None:
-            raise HardalignError(
-                f"{folder}: cannot resume: it was begun without refit; leave that out, or start "
-                "anew with overwrite"
-            )
-        held_out = folder / HELD_OUT
-        train_folder(replace(task, folder=held_out), reporter)
-        checkpoint = read_checkpoint(held_out)
-        epochs = checkpoint.progress.history[: checkpoint.progress.best_epoch] if checkpoint else []
-        examples = task.train + task.dev
-        vocabulary = Vocabulary.of(examples)
-        description = replace(
-            task.description,
-            vocabulary=task.start.extended(vocabulary) if task.start else vocabulary,
-            training=replace(task.description.training, epochs=len(epochs)),
-            temperature=read_description(held_out).temperature,
-            schedule=tuple(row["learning_rate"] for row in epochs),
+    if task.overwrite:
+        with explained(folder, "written"):
+            remove_model(folder)
+    elif not task.resume and contents(folder):
+        raise not_empty(folder)
+    elif (folder / CONFIG).exists() and read_description(folder).schedule is None:
+        raise HardalignError(
+            f"{folder}: cannot resume: it was begun without refit; leave that out, or start "
+            "anew with overwrite"
         )
-        reporter.note(f"{folder}: {len(epochs)} epochs on training and development data together")
-        # The folder has the first run's in it by now, but is otherwise as it was before.
-        again = replace(task, description=description, train=examples, resume=True, overwrite=False)
-        _train(_claimed(again, reporter), reporter)
+    held_out = folder / HELD_OUT
+    train_folder(replace(task, folder=held_out), reporter, work)
+    examples = task.train + task.dev
+    vocabulary = Vocabulary.of(examples)
+    description = replace(
+        task.description,
+        vocabulary=task.start.extended(vocabulary) if task.start else vocabulary,
+        temperature=read_description(held_out).temperature,
+        schedule=(),
+    )
+    if description.members == 1:
+        description = scheduled(description, held_out)
+    reporter.note(f"{folder}: once more, on training and development data together")
+    # The folder has the first run's in it by now, but is otherwise as it was before.
+    again = replace(task, description=description, train=examples, resume=True, overwrite=False)
+    work(again, reporter)
+
+
+def scheduled(description: Description, held_out: Path) -> Description:
+    """Returns the description of a run that learns by the rates that another has found."""
+    checkpoint = read_checkpoint(held_out)
+    epochs = checkpoint.progress.history[: checkpoint.progress.best_epoch] if checkpoint else []
+    return replace(
+        description,
+        training=replace(description.training, epochs=len(epochs)),
+        schedule=tuple(row["learning_rate"] for row in epochs),
+    )
 
 
 def calibrate(folder: Path, development: Development) -> None:
