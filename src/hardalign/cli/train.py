@@ -136,7 +136,8 @@ def train(
         start: Begin with the weights of a model, whose system and size it has then; symbols that
             are new in the data are added to its vocabulary.
         refit: Train again, on training and development data together, for the epochs and by the
-            learning rates that the first run found; its folder is DIR/held-out.
+            learning rates that the first run found, each member by its own; its folder is
+            DIR/held-out.
         resume: Go on with the run in DIR after its last complete epoch.
         overwrite: Replace the model in DIR.
     """

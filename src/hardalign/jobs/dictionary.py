@@ -25,6 +25,7 @@ from hardalign.data.text import normalize, segment
 from hardalign.decoding import Search
 from hardalign.errors import HardalignError
 from hardalign.files import sha256
+from hardalign.folder import CONFIG, KNOWN_FORMS, VOCABULARY, WEIGHTS
 from hardalign.jobs.lexicon import Lexicon
 from hardalign.jobs.reader import Reader, TextReport, count
 from hardalign.predictor import Predictor
@@ -255,7 +256,7 @@ def write_entry(entry: Entry, style: str, layout: Format) -> Iterator[str]:
 
 def model_signature(folder: Path) -> str:
     """Returns what tells a model from others: a checksum of its weights and its settings."""
-    names = {"weights.safetensors", "config.json", "vocabulary.json"}
+    names = {WEIGHTS, CONFIG, VOCABULARY, KNOWN_FORMS}
     files = sorted(path for path in folder.rglob("*") if path.name in names)
     sums = [f"{path.relative_to(folder)} {sha256(path.read_bytes())}" for path in files]
     return sha256("\n".join(sums).encode())
