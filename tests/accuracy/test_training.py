@@ -277,9 +277,8 @@ def test_a_refitted_model_learns_all_by_the_schedule_of_the_first(tmp_path):
     predictor = train(dev=dev, out=folder, epochs=4, refit=True)
     first = hardalign.load(folder / "held-out").description
     rows = read_rows(folder / "held-out" / "metrics.jsonl")
-    best = max(row["epoch"] for row in rows if row["best"])
     again = read_rows(folder / "metrics.jsonl")
-    rates = [row["learning_rate"] for row in rows[:best]]
+    rates = [row["learning_rate"] for row in rows]
     assert [row["learning_rate"] for row in again] == rates
     assert predictor.description.schedule == tuple(rates)
     assert "OW" in predictor.description.vocabulary.target.letters
@@ -287,7 +286,7 @@ def test_a_refitted_model_learns_all_by_the_schedule_of_the_first(tmp_path):
     assert predictor.description.temperature == first.temperature
     # It is what plain training has at that epoch, with all data and a rate that is never halved.
     assert len(set(rates)) == 1
-    train(ROWS + dev, dev, out=tmp_path / "other", epochs=best)
+    train(ROWS + dev, dev, out=tmp_path / "other", epochs=4)
     others, _ = read_tensors(tmp_path / "other" / "checkpoint.safetensors")
     for name, tensor in load_folder(folder)[0].items():
         assert (tensor == others[f"model.{name}"]).all()

@@ -97,9 +97,9 @@ def train_folder(task: Task, reporter: Reporter, work: Train = train_model) -> N
 def train_again(task: Task, reporter: Reporter, work: Train) -> None:
     """Finds epochs and learning rates with a development set held out, then trains on all.
 
-    The second run has as many epochs as the first needed to its best weights, each by the learning
-    rate that it had there, and keeps the last; so has each member of an ensemble. The temperature
-    is the first one's, too: nothing is left to find another on.
+    The second run has as many epochs as the first, each by the learning rate that it had there, and
+    keeps the last, by the smallest rate; so has each member of an ensemble. The temperature is the
+    first one's, too: nothing is left to find another on.
 
     Raises:
         HardalignError: If a folder cannot be used, or training diverges.
@@ -140,7 +140,7 @@ def _train_again(task: Task, reporter: Reporter, work: Train) -> None:
 def scheduled(description: Description, held_out: Path) -> Description:
     """Returns the description of a run that learns by the rates that another has found."""
     checkpoint = read_checkpoint(held_out)
-    epochs = checkpoint.progress.history[: checkpoint.progress.best_epoch] if checkpoint else []
+    epochs = checkpoint.progress.history if checkpoint else []
     return replace(
         description,
         training=replace(description.training, epochs=len(epochs)),
