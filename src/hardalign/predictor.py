@@ -131,7 +131,7 @@ class Predictor(StreamPredictor):
             HardalignError: If the system has no distribution over alignments.
         """
         pair = self._spellable(source, target)
-        encoded = encode_pair(self._beside(pair), self.description.vocabulary)
+        encoded = encode_pair(self.as_read(pair), self.description.vocabulary)
         noise = np.random.default_rng(seed).random((len(encoded.target), n))
         return np.asarray(sample_alignments(self._runtime, encoded, noise)[:-1].T, np.int64)
 

@@ -41,6 +41,14 @@ class StreamPredictor:
         """The row of the model's system: what its scores and its alignments are."""
         return find_system(self.description.model.system)
 
+    def as_read(self, example: Example) -> Example:
+        """Returns an example as the model reads it: with known forms beside it, if it has any.
+
+        The columns of alphas and alignments are those of what this returns.
+        """
+        forms = self.description.known_forms
+        return example if forms is None else forms.beside(example)
+
     def answers(
         self,
         examples: Iterable[Example],
@@ -98,7 +106,7 @@ class StreamPredictor:
                 blank = 0
                 if unknown is not None:
                     unknown.note(example)
-                yield encode_source(self._beside(example), self.description.vocabulary)
+                yield encode_source(self.as_read(example), self.description.vocabulary)
 
         for own in work(sources()):
             blank_before, example = waiting.popleft()
@@ -173,7 +181,7 @@ class StreamPredictor:
 
         def spellable() -> Iterator[Encoded]:
             for pair in pairs:
-                encoded = encode_pair(self._beside(pair), self.description.vocabulary)
+                encoded = encode_pair(self.as_read(pair), self.description.vocabulary)
                 waiting.append((pair, UNKNOWN not in encoded.target))
                 if waiting[-1][1]:
                     yield encoded
@@ -187,16 +195,11 @@ class StreamPredictor:
 
     def _encoded(self, pairs: Iterable[Example]) -> Iterator[Encoded]:
         vocabulary = self.description.vocabulary
-        return (encode_pair(self._beside(pair), vocabulary) for pair in pairs)
-
-    def _beside(self, example: Example) -> Example:
-        """Returns an example with the known forms beside it that the model reads, if it does."""
-        forms = self.description.known_forms
-        return example if forms is None else forms.beside(example)
+        return (encode_pair(self.as_read(pair), vocabulary) for pair in pairs)
 
     def _prediction(self, example: Example, string: Answer) -> Prediction:
         vocabulary, hypothesis = self.description.vocabulary, string.hypothesis
-        read = self._beside(example)
+        read = self.as_read(example)
         symbols = vocabulary.target.decode(hypothesis.symbols)
         alignment = None
         if string.alignment is not None:
@@ -214,7 +217,7 @@ class StreamPredictor:
         )
 
     def _alignment(self, pair: Example, aligned: Aligned) -> Alignment:
-        pair = self._beside(pair)
+        pair = self.as_read(pair)
         strings = pair.source, pair.targets[0], pair.tags
         kind, system = self.system.alignment, self.description.model.system
         return Alignment(*strings, aligned.weights, kind, system, aligned.path)

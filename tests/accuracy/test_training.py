@@ -12,12 +12,14 @@ import numpy as np
 import pytest
 
 import hardalign
+from hardalign.cli.analyze import analyzed_predictions
 from hardalign.config import ModelConfig
 from hardalign.data.example import Example
 from hardalign.data.formats import FORMATS
 from hardalign.decoding import Search
 from hardalign.errors import HardalignError
 from hardalign.folder import load_folder
+from hardalign.jobs.errors import find_errors
 from hardalign.tensors import read_tensors
 from hardalign.training.job import Reporter
 
@@ -507,6 +509,18 @@ def test_known_forms_are_kept_in_the_folder_and_checked(tmp_path):
     path.write_bytes(content)
     train(FORMS, FORMS, out=tmp_path / "m", overwrite=True, **KNOWN | {"known_forms": 0})
     assert not list(tmp_path.rglob("known-forms.jsonl"))
+
+
+def test_reports_know_what_a_model_of_known_forms_has_read(tmp_path):
+    model = train(FORMS, FORMS, out=tmp_path / "m", **KNOWN)
+    items = [replace(model.example("cat\tPL"), targets=(tuple("cats"),))]
+    (wrong,) = find_errors(model, items).sure_wrong
+    assert "".join(wrong.columns) == "⊢PL1:PL1:GENcat||catses⊣"
+    assert wrong.letters == range(4, len(wrong.columns) - 1)
+    assert max(wrong.expected_from) < len(wrong.columns)
+    (item,) = analyzed_predictions(model, items, threshold=0.0)
+    places = {j for j, _ in item.edges}
+    assert places == set(range(len("cat||catses") - 1))  # the separator is one symbol
 
 
 def test_known_forms_come_with_the_model_that_training_goes_on_from(tmp_path):

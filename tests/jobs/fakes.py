@@ -39,6 +39,9 @@ class FakePredictor:
         self.description: Any = SimpleNamespace(format=layout, vocabulary=vocabulary)
         self.asked: list[str] = []
 
+    def as_read(self, example: Example) -> Example:
+        return example
+
     def answers(
         self,
         examples: Iterable[Example],

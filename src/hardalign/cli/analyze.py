@@ -62,7 +62,7 @@ def analyze(
     predictor = load(model)
     system = predictor.description.model.system
     items = evaluation_items(files.read(file, predictor.description.format))
-    breakdown = Breakdown.of(_analyzed(predictor, items, threshold), threshold)
+    breakdown = Breakdown.of(analyzed_predictions(predictor, items, threshold), threshold)
     edges = f"edges: {WEIGHTS[find_system(system).alignment]} > {threshold:g}"
     by = f"greedy | model {model} ({system})"
     signature = f"{edges} | {by} | {file_name(file)} | hardalign {__version__}"
@@ -77,9 +77,10 @@ def analyze(
         print(*columns, write_pharaoh(item.edges), sep="\t")
 
 
-def _analyzed(
+def analyzed_predictions(
     predictor: Predictor, items: Sequence[Example], threshold: float
 ) -> Iterator[AnalyzedPrediction]:
+    """Yields the model's answer to each item, with its edges above the threshold."""
     from hardalign.alignment import cross, edges
     from hardalign.analysis import AnalyzedPrediction
     from hardalign.cli.remarks import best_predictions
@@ -88,7 +89,8 @@ def _analyzed(
     spell = predictor.description.format.join_target
     predictions = best_predictions(predictor, items, Search(), cores())
     for item, prediction in zip(items, predictions, strict=True):
-        letters = slice(1 + len(item.tags), -1)  # begin, tags and end are no places in it
+        tags = predictor.as_read(item).tags
+        letters = slice(1 + len(tags), -1)  # begin, tags and end are no places in it
         links = edges(prediction.alpha[: len(prediction.symbols), letters], threshold)
         yield AnalyzedPrediction(
             source=item.text,

@@ -39,6 +39,8 @@ class Outcome(NamedTuple):
     """The same for the reference; empty if the model cannot spell it."""
     finished: bool = True
     """Whether the prediction came to an end, and was not cut off."""
+    read: Example | None = None
+    """The example as the model read it, if that is not as it stands in the file."""
 
     @property
     def correct(self) -> bool:
@@ -48,12 +50,13 @@ class Outcome(NamedTuple):
     @property
     def columns(self) -> Symbols:
         """Returns what the columns stand for."""
-        return (BEGIN, *self.example.tags, *self.example.source, END)
+        read = self.read or self.example
+        return (BEGIN, *read.tags, *read.source, END)
 
     @property
     def letters(self) -> range:
         """Returns the columns of source symbols."""
-        return range(1 + len(self.example.tags), len(self.columns) - 1)
+        return range(1 + len((self.read or self.example).tags), len(self.columns) - 1)
 
     def context(self, column: int) -> tuple[str, str]:
         """Returns a column's symbol, and the same between its neighbours: ``o[u]g``."""
@@ -225,6 +228,7 @@ def _outcomes(
                 _closest(best.symbols, item),
                 math.exp(best.log_prob),
                 finished=best.finished,
+                read=predictor.as_read(item),
             )
             for item, (best,) in window
         ]
