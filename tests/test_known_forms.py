@@ -7,6 +7,7 @@ from hypothesis import example as example_of
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hardalign import known_forms
 from hardalign.data.example import Example
 from hardalign.errors import HardalignError
 from hardalign.known_forms import PRIOR, SEPARATOR, KnownForms
@@ -67,6 +68,21 @@ def test_data_without_paradigms_are_refused():
     alone = [example("cat", "cats", "PL"), example("dog", "dogs", "PL")]
     with pytest.raises(HardalignError, match="no known forms to learn from"):
         KnownForms.of(alone, 1)
+
+
+def test_many_forms_are_compared_no_longer_than_a_second(monkeypatch):
+    monkeypatch.setattr(known_forms, "MOST_COMPARED", 6)  # those of the first noun
+    one = KnownForms.of(NOUNS[3:6] + NOUNS, 1)
+    assert one._regularity.keys() == {
+        (one.rows[a][1], one.rows[b][1]) for a in range(3) for b in range(3) if a != b
+    }
+    assert all(lemmas == 1 for lemmas, _ in one._regularity.values())
+
+
+def test_more_forms_than_a_folder_may_hold_are_refused(monkeypatch):
+    monkeypatch.setattr(known_forms, "JSON_LIMIT", 100)
+    with pytest.raises(HardalignError, match="12 forms are too many"):
+        KnownForms.of(NOUNS, 1)
 
 
 letters = st.text("ab", max_size=4).map(tuple)

@@ -20,18 +20,19 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import permutations
+from itertools import chain, islice, permutations
 from typing import Any
 
 from hardalign.data.example import Example, Symbols, training_pairs
 from hardalign.errors import HardalignError
+from hardalign.records import JSON_LIMIT
 
 SEPARATOR = "||"
 """The source symbol before each known form."""
 PRIOR = 4.0
 """How many lemmas the share of common tags counts for."""
-MOST_COMPARED = 100
-"""So many forms of a lemma are compared with each other, to learn what follows from what."""
+MOST_COMPARED = 1_000_000
+"""So many pairs of forms are compared, about a second's work, to learn what follows from what."""
 
 Row = tuple[Symbols, Symbols, Symbols]
 """Lemma, tags and form."""
@@ -49,15 +50,20 @@ class KnownForms:
         """Collects the forms of examples.
 
         Raises:
-            HardalignError: If no lemma has forms of several tags.
+            HardalignError: If no lemma has forms of several tags, or there are too many forms.
         """
         pairs = training_pairs(examples)
         rows = dict.fromkeys((pair.source, pair.tags, pair.targets[0]) for pair in pairs)
         known = cls(tuple(rows), count)
-        if not known._regularity:
+        if all(len({tags for tags, _ in cells}) == 1 for cells in known._paradigms.values()):
             raise HardalignError(
                 "there are no known forms to learn from: no source occurs with different tags, as "
                 "a lemma does in a list of its forms; leave them out"
+            )
+        if len(known.to_bytes()) > JSON_LIMIT:
+            raise HardalignError(
+                f"{len(rows):,} forms are too many to be kept with a model as known forms; give "
+                "fewer, or leave them out"
             )
         return known
 
@@ -106,10 +112,10 @@ class KnownForms:
         """How many lemmas have both of two cells, and how many of these differ most regularly."""
         changes: defaultdict[tuple[Symbols, Symbols], Counter[tuple[Symbols, Symbols]]]
         changes = defaultdict(Counter)
-        for cells in self._paradigms.values():
-            for (tags, form), (other_tags, other) in permutations(cells[:MOST_COMPARED], 2):
-                if tags != other_tags:
-                    changes[tags, other_tags][_change(form, other)] += 1
+        pairs = chain.from_iterable(permutations(cells, 2) for cells in self._paradigms.values())
+        for (tags, form), (other_tags, other) in islice(pairs, MOST_COMPARED):
+            if tags != other_tags:
+                changes[tags, other_tags][_change(form, other)] += 1
         return {cells: (own.total(), max(own.values())) for cells, own in changes.items()}
 
     def _regular(self, known: Symbols, asked: Symbols) -> float:
