@@ -533,6 +533,22 @@ def test_known_forms_come_with_the_model_that_training_goes_on_from(tmp_path):
     assert "".join(model.align("cat\tPL", "cats").source) == "cat"
 
 
+@pytest.mark.parametrize(
+    ("dev", "options", "advised"),
+    [
+        (FORMS[:1], {"known_forms": 0}, True),
+        (FORMS[:1], {"known_forms": 1}, False),
+        (FORMS[:1], {"known_forms": 0, "epochs": 0}, False),
+        ([("fact", "facts", "PL"), FORMS[0]], {"known_forms": 0}, False),  # a half is too few
+    ],
+)
+def test_training_says_when_known_forms_would_help(tmp_path, dev, options, advised):
+    notes = Notes()
+    train(FORMS[1:], dev, out=tmp_path / "m", reporter=notes, **KNOWN | options)
+    advice = "1 of the 1 development sources have other forms"
+    assert any(advice in text for text in notes.notes) == advised
+
+
 def test_known_forms_without_use_are_refused(tmp_path):
     with pytest.raises(HardalignError, match="an invented lemma has no known forms"):
         train(FORMS, FORMS, out=tmp_path / "m", invent=5, **KNOWN)

@@ -194,6 +194,7 @@ def train(
     if batch_size is None:
         training = replace(training, batch_size=default_batch_size(pairs + invent))
     invented_examples(data.train, min(invent, 1), seed)  # complains before a folder is made
+    others = data.with_other_forms()
     forms = None
     if model.known_forms:
         forms = KnownForms.of(data.train, model.known_forms)
@@ -225,6 +226,11 @@ def train(
         reporter.note(
             f"{known} of the {len(data.dev)} development sources are in the training data too; "
             "what is right of them says nothing about new words"
+        )
+    if epochs and forms is None and not invent and 2 * others > len(data.dev):
+        reporter.note(
+            f"{others} of the {len(data.dev)} development sources have other forms in the training "
+            "data; a model that reads these beside the lemma (known forms 2) is right more often"
         )
     if epochs and (advice := _advice(description, pairs)):
         reporter.note(advice)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -36,6 +37,13 @@ class TrainingData:
         """Returns how many sources of the development set are to be learned from as well."""
         learned = {example.key for example in self.train}
         return sum(example.key in learned for example in self.dev)
+
+    def with_other_forms(self) -> int:
+        """Returns how many sources of the development set are learned from with other tags."""
+        tags = defaultdict(set)
+        for example in self.train:
+            tags[example.source].add(example.tags)
+        return sum(bool(tags[example.source] - {example.tags}) for example in self.dev)
 
     def beside(self, forms: KnownForms) -> TrainingData:
         """Returns the same data with known forms beside their sources."""
