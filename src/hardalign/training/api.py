@@ -230,7 +230,7 @@ def train(
     if epochs and forms is None and not invent and 2 * others > len(data.dev):
         reporter.note(
             f"{others} of the {len(data.dev)} development sources have other forms in the training "
-            "data; a model that reads these beside the lemma (known forms 2) is right more often"
+            "data; read beside the lemma (known forms 1) they may show how it is inflected"
         )
     if epochs and (advice := _advice(description, pairs)):
         reporter.note(advice)
