@@ -53,7 +53,7 @@ def test_a_checkpoint_goes_on_with_it(tmp_path: Path) -> None:
     trained = Trained()
     for _ in range(3):
         trained.step()
-    progress = Progress(1e-3, epoch=1, history=[{"epoch": 1}])
+    progress = Progress(1e-3)
     save_checkpoint(tmp_path, trained.model, trained.optimizer, trained.averaged, progress)
     checkpoint = read_checkpoint(tmp_path)
     assert checkpoint is not None

@@ -17,6 +17,10 @@ from hardalign.tensors import read_tensors, write_tensors
 from hardalign.training.checkpoint import Progress, read_checkpoint, save_checkpoint
 from tiny import tiny_model
 
+FIGURES = dict.fromkeys(
+    ("loss", "dev_log_likelihood", "dev_acc", "dev_mld", "words_per_second", "seconds"), 1.5
+) | {"learning_rate": 0.001, "best": True, "epoch": 1}
+
 
 def stepped(seed: int, system: str = "hard") -> tuple[Transducer, torch.optim.Adam]:
     """A model after one step of Adam."""
@@ -29,7 +33,7 @@ def stepped(seed: int, system: str = "hard") -> tuple[Transducer, torch.optim.Ad
 
 def saved(folder: Path) -> tuple[Transducer, torch.optim.Adam, Progress]:
     model, optimizer = stepped(0)
-    history = [{"epoch": 1}, {"epoch": 2}]
+    history = [{**FIGURES, "epoch": 1}, {**FIGURES, "epoch": 2}]
     progress = Progress(1e-4, epoch=2, best_log_likelihood=-1.5, history=history)
     save_checkpoint(folder, model, optimizer, None, progress)
     return model, optimizer, progress
@@ -62,6 +66,9 @@ def test_no_checkpoint_yet(tmp_path: Path) -> None:
         {"epoch": 1.5},
         {"epoch": 7},
         {"history": "all"},
+        {"history": [FIGURES, {"epoch": 2}]},
+        {"history": [FIGURES, FIGURES | {"loss": "low"}]},
+        {"history": [FIGURES, FIGURES | {"epoch": True}]},
         {"learning_rate": None},
         {"learning_rate": "small"},
         {"colour": "red"},

@@ -28,6 +28,11 @@ from hardalign.training.averaging import Averaged
 _OPTIMIZER = "optimizer"
 _MOMENTS = ("exp_avg", "exp_avg_sq", "step")
 """What Adam keeps of each parameter."""
+_FIGURES = {
+    *("loss", "dev_log_likelihood", "dev_acc", "dev_mld"),
+    *("learning_rate", "words_per_second", "seconds"),
+}
+"""The numbers of an epoch's row."""
 
 
 @dataclass
@@ -104,9 +109,15 @@ def read_checkpoint(folder: Path) -> Checkpoint | None:
         progress = build_record(Progress, values, "it")
     except HardalignError as error:
         raise _foreign(path) from error
-    if len(progress.history) != progress.epoch:
+    if len(progress.history) != progress.epoch or not all(map(_is_epoch, progress.history)):
         raise _foreign(path)
     return Checkpoint(path, progress, tensors)
+
+
+def _is_epoch(row: dict[str, Any]) -> bool:
+    """Tells whether a row has the figures of an epoch, and numbers in their places."""
+    numbers = all(type(row.get(name)) in (int, float) for name in _FIGURES)
+    return numbers and type(row.get("epoch")) is int and "best" in row
 
 
 def save_checkpoint(
