@@ -322,7 +322,7 @@ def test_members_are_refitted_each_by_the_schedule_that_its_seed_has_found(tmp_p
     options = {"dev": dev, "epochs": 4, "seed": 5, "refit": True}
     with pytest.raises(KeyboardInterrupt):
         train(out=tmp_path / "m", members=2, reporter=Interrupted(), **options)
-    with pytest.raises(hardalign.HardalignError, match="cannot resume"):
+    with pytest.raises(hardalign.HardalignError, match="it was begun with refit"):
         train(out=tmp_path / "m", members=2, resume=True, **options | {"refit": False})
     epochs = Epochs()
     model = train(out=tmp_path / "m", members=2, resume=True, reporter=epochs, **options)

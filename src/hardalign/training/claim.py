@@ -125,6 +125,8 @@ def _check_same_run(
         _check_beginning(folder, description, taken)
         return now.threads
     before = read_description(folder)
+    if before.schedule is not None and description.schedule is None:
+        raise _begun_with_refit(folder)
     threads = before.training.threads
     same = replace(before.training, epochs=now.epochs, threads=now.threads)
     before = replace(before, training=same, temperature=description.temperature)
@@ -149,10 +151,7 @@ def _check_same_run(
 def _check_beginning(folder: Path, description: Description, taken: set[str]) -> None:
     """Refuse files of a model without settings, unless a run was killed while it began."""
     if HELD_OUT in taken and description.schedule is None:
-        raise HardalignError(
-            f"{folder}: cannot resume: it was begun with refit; give that too, or start anew with "
-            "overwrite"
-        )
+        raise _begun_with_refit(folder)
     begun = description_files(description)
     for name in sorted(taken & set(FILES)):
         if name not in begun or read_bytes(folder / name, JSON_LIMIT) != begun[name]:
@@ -160,6 +159,13 @@ def _check_beginning(folder: Path, description: Description, taken: set[str]) ->
                 f"{folder}: cannot resume: it has a {name} but no {CONFIG} that says of which run; "
                 "choose another folder, or start anew with overwrite"
             )
+
+
+def _begun_with_refit(folder: Path) -> HardalignError:
+    return HardalignError(
+        f"{folder}: cannot resume: it was begun with refit; give that too, or start anew with "
+        "overwrite"
+    )
 
 
 def _difference(old: Any, new: Any) -> str:
