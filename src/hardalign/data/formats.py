@@ -14,8 +14,10 @@ from hardalign.data.text import (
     compose,
     lower,
     normalize,
+    part,
     segment,
     shorten,
+    unite,
 )
 from hardalign.errors import HardalignError
 from hardalign.records import build_record
@@ -26,7 +28,7 @@ MAX_SYMBOL = 100
 """The most characters of one symbol: what is longer was not cut where it should have been."""
 PARTED = ("NFD", "NFKD")
 """Normal forms that take characters apart, which are written whole again."""
-_ADDED = ("source_case",)
+_ADDED = ("source_case", "target_parts")
 """Fields that the first model folders do not have."""
 
 
@@ -49,6 +51,9 @@ class Format:
     normalization: str = "NFC"
     source_case: str = "keep"
     """``"lower"`` reads capitals of a source as small letters."""
+    target_parts: bool = False
+    """Whether target symbols of several characters, such as ``tʰ``, are cut into these. Where no
+    separator stands between symbols, each is one character anyway."""
     max_length: int = 1000
     """In symbols; nothing longer is read, as the cost of a word grows with its length squared."""
 
@@ -94,8 +99,12 @@ class Format:
     @property
     def treatment(self) -> str:
         """Says in words what is done to the text before it is cut."""
-        lowered = self.source_case == "lower"
-        return f"{self.normalization}, sources in lower case" if lowered else self.normalization
+        treatment = self.normalization
+        if self.source_case == "lower":
+            treatment += ", sources in lower case"
+        if self._parts:
+            treatment += ", target symbols in characters"
+        return treatment
 
     @property
     def is_xml(self) -> bool:
@@ -108,7 +117,8 @@ class Format:
 
     def target_symbols(self, text: str) -> Symbols:
         """Normalises and cuts a target; white space alone has no symbols."""
-        return self._symbols(text, self.target_separator, "target")
+        symbols = self._symbols(text, self.target_separator, "target")
+        return part(symbols) if self._parts else symbols
 
     def tag_symbols(self, text: str) -> Symbols:
         """Normalises and cuts a list of tags; blanks around a tag do not belong to it."""
@@ -143,11 +153,15 @@ class Format:
         return self.target_separator.join(self.counted(symbols))
 
     def counted(self, symbols: Symbols) -> Symbols:
-        """Returns a target as metrics count it: in whole characters, also where NFD parted them.
+        """Returns a target as metrics count it: in whole symbols, also where they were parted.
 
-        So figures can be compared with those of a model that reads whole characters.
+        So figures can be compared with those of a model that reads whole ones.
         """
-        return self._whole(symbols, self.target_separator)
+        return self._whole(unite(symbols) if self._parts else symbols, self.target_separator)
+
+    @property
+    def _parts(self) -> bool:
+        return self.target_parts and bool(self.target_separator)
 
     def _whole(self, symbols: Symbols, separator: str) -> Symbols:
         return compose(symbols, separator) if self.normalization in PARTED else symbols
@@ -210,7 +224,8 @@ def changed(layout: Format, settings: Mapping[str, Any]) -> Format:
 
 def as_read_by(model: Format, layout: Format) -> Format:
     """Returns a layout of files whose letters are told apart as a model's format does."""
-    return replace(layout, normalization=model.normalization, source_case=model.source_case)
+    names = ("normalization", "source_case", "target_parts")
+    return replace(layout, **{name: getattr(model, name) for name in names})
 
 
 FORMATS = {

@@ -65,6 +65,34 @@ def compose(symbols: Symbols, separator: str) -> Symbols:
     return tuple(unicodedata.normalize("NFC", "".join(symbols)))
 
 
+PART = "+"
+"""Stands before each character of a parted symbol but its first; no whole character has two."""
+
+
+def part(symbols: Symbols) -> Symbols:
+    """Takes symbols apart into their characters.
+
+    >>> part(("tʰ", "aː", "n"))
+    ('t', '+ʰ', 'a', '+ː', 'n')
+    """
+    return tuple(
+        PART + character if place else character
+        for symbol in symbols
+        for place, character in enumerate(symbol)
+    )
+
+
+def unite(parts: Symbols) -> Symbols:
+    """Puts symbols together again that ``part`` took apart; a part without a beginning begins."""
+    symbols: list[str] = []
+    for one in parts:
+        if len(one) > 1 and symbols:
+            symbols[-1] += one[1:]
+        else:
+            symbols.append(one[-1])
+    return tuple(symbols)
+
+
 def shorten(text: str, limit: int = 40) -> str:
     """Shows ``text`` in an error message: quoted, on one line and not too long."""
     return repr(text if len(text) <= limit else text[: limit - 1] + "…")

@@ -55,12 +55,17 @@ def execute(
             stress=settings.stress,
             size=settings.words,
             normalization=settings.normalization,
+            target_parts=settings.target_parts,
             data_dir=data_dir,
         )
         predictor, test = hardalign.train(corpus, **options), corpus.test
     else:
         _check_unchanged(files)
-        layout = replace(files.layout, normalization=settings.normalization)
+        layout = replace(
+            files.layout,
+            normalization=settings.normalization,
+            target_parts=settings.target_parts,
+        )
         test = list(read_examples(files.test, layout, "evaluation"))
         predictor = hardalign.train(files.train, files.dev, format=layout, **options)
     result = _evaluate(run, folder, predictor, test)

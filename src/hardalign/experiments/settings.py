@@ -17,7 +17,7 @@ from hardalign.systems import find_system
 _RECIPE = ("epochs", "batch_size", "learning_rate", "patience", "clip", "average", "invent")
 _CORPUS = {"words": "int", "strip_stress": "bool"}
 """What of a corpus is used: the options of ``hardalign train --corpus``."""
-_ROAD = {"normalization": "str", "members": "int", "refit": "bool"}
+_ROAD = {"normalization": "str", "target_parts": "bool", "members": "int", "refit": "bool"}
 """How the data is read and how many models are trained: options of ``hardalign train``."""
 _MODEL = {field.name: str(field.type) for field in fields(ModelConfig) if field.name != "system"}
 _TYPES = {field.name: str(field.type) for field in fields(TrainingConfig)}
@@ -39,6 +39,7 @@ class Settings:
     words: int | None = None
     stress: bool = True
     normalization: str = "NFC"
+    target_parts: bool = False
     members: int = 1
     refit: bool = False
 

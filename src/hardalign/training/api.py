@@ -205,6 +205,8 @@ def train(
         new_symbols = initial.unknown(vocabulary)
         vocabulary = initial.extended(vocabulary)
     data.check(vocabulary)
+    if data.format.target_parts and not any(len(one) > 1 for one in vocabulary.target.letters):
+        reporter.note("no target symbol has several characters: there is nothing to take apart")
     if model.copying and not copied_symbols(model, vocabulary):
         reporter.note("no symbol is on both sides of the data: there is nothing to copy")
     description = Description(
@@ -246,8 +248,7 @@ def _layout(format_: str | Format | None, start: Format | None) -> Format:
     layout = format_ or start or FORMATS["pairs"]
     if start is not None and as_read_by(start, layout) != layout:
         raise HardalignError(
-            f"the model to begin with reads {start.normalization} and its sources' case as "
-            f"{start.source_case}; so must the data"
+            f"the model to begin with reads text as {start.treatment}; so must the data be read"
         )
     return layout
 
