@@ -8,6 +8,7 @@ import hardalign
 from hardalign.config import ModelConfig, default_batch_size
 from hardalign.corpora.load import load_corpus
 from hardalign.data.example import Example
+from hardalign.data.formats import FORMATS
 from hardalign.origin import CorpusOrigin
 from hardalign.training.job import Reporter
 
@@ -197,6 +198,22 @@ def test_little_data_has_advice(tmp_path):
     assert ["invent" in one for one in advice] == [True, False]
     assert ["dropout" in one for one in advice] == [False, True]
     assert all("members" in one for one in advice)
+
+
+@pytest.mark.parametrize("target_parts", [False, True])
+def test_symbols_of_several_characters_have_advice(tmp_path, target_parts):
+    notes = []
+
+    class Notes(Reporter):
+        def note(self, text):
+            notes.append(text)
+
+    rows, layout = (
+        [("a", "aː"), ("t", "tʰ")],
+        replace(FORMATS["lexicon"], target_parts=target_parts),
+    )
+    train(rows, rows, out=tmp_path / "m", format=layout, reporter=Notes())
+    assert any("target parts" in note for note in notes) == (not target_parts)
 
 
 def test_what_cannot_be_invented_leaves_no_folder(tmp_path):

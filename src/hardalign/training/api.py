@@ -266,6 +266,11 @@ def _advice(description: Description, pairs: int) -> str:
             "more dropout (dropout 0.4, state dropout 0.4, symbol dropout 0.2) and patience (2) "
             "keep a model from learning words by heart"
         )
+    marked = any(
+        len(one) > 1 and not one.isascii() for one in description.vocabulary.target.letters
+    )
+    if marked and not description.format.target_parts:
+        advice.append("target symbols in characters (target parts) share what is learned of them")
     if pairs >= FEW_PAIRS or not advice:
         return ""
     return f"there are only {pairs} training pairs: {', and '.join(advice)}"
