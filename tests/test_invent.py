@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import replace
-
 import pytest
 
 from hardalign.data.example import Example
@@ -44,21 +41,6 @@ def test_the_seed_decides():
     assert invent(VERBS, 20, 1) == invent(VERBS, 20, 1) != invent(VERBS, 20, 2)
     assert invent(VERBS, 5, 1) == invent(VERBS, 20, 1)[:5]
     assert invent(VERBS, 0, 1) == []
-
-
-def test_rare_tags_are_drawn_more_often():
-    past = [verb for verb in VERBS if verb.tags == ("PST",)]
-    rare = next(verb for verb in VERBS if verb.tags == ("PTCP",))
-    invented = invent([*past, rare], 4000, 0)
-    # Of seven pairs one has a tag that occurs once; the tag of the others occurs six times.
-    share = sum(one.tags == ("PTCP",) for one in invented) / len(invented)
-    assert share == pytest.approx(1 / (1 + 6 * 6**-0.5), abs=0.03)
-
-
-def test_pairs_without_tags_are_drawn_alike():
-    untagged = [replace(verb, tags=()) for verb in VERBS]
-    ends = Counter("".join(one.targets[0][-2:]) == "ed" for one in invent(untagged, 2000, 0))
-    assert ends[True] == pytest.approx(1000, abs=100)
 
 
 def test_what_changes_inside_a_stem_is_kept():

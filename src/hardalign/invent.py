@@ -6,17 +6,16 @@ the stretch but its first and last symbol is replaced, on both sides alike:
     walk  walked  V;PST      →      wolutk  wolutked  V;PST
 
 so that a network learns from few examples which affix a tag asks for, and that a stem is copied
-whatever it is (Anastasopoulos & Neubig 2019; Silfverberg & al. 2017). Pairs with rare tags are
-drawn more often: their affixes are what few examples teach least.
+whatever it is (Anastasopoulos & Neubig 2019; Silfverberg & al. 2017).
 """
 
 from __future__ import annotations
 
 import random
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, pairwise
+from itertools import pairwise
 
 import numpy as np
 
@@ -58,15 +57,7 @@ def invent(examples: Sequence[Example], count: int, seed: int) -> list[Example]:
         )
     stems = [pair.source[s.source : s.source + s.length] for pair, own in places for s in own]
     language = _Language(stems, random.Random(f"invent {seed}"))
-    weights = list(accumulate(_weights([pair.tags for pair, _ in places])))
-    drawn = (language.draw.choices(places, cum_weights=weights)[0] for _ in range(count))
-    return [_invented(*place, language) for place in drawn]
-
-
-def _weights(tags: Sequence[Symbols]) -> list[float]:
-    """Returns how often to draw each pair: by the square root of how rare its rarest tag is."""
-    counts = Counter(tag for own in tags for tag in own)
-    return [min((counts[tag] for tag in own), default=len(tags)) ** -0.5 for own in tags]
+    return [_invented(*language.draw.choice(places), language) for _ in range(count)]
 
 
 def _invented(pair: Example, stretches: list[Stretch], language: _Language) -> Example:
