@@ -419,14 +419,21 @@ def test_another_system_or_size_is_refused_in_one_line(tmp_path, ensemble):
     assert not (tmp_path / "new").exists()
 
 
-def test_data_are_read_as_the_model_to_begin_with_reads(tmp_path):
-    lower = replace(FORMATS["lexicon"], source_case="lower")
-    train(out=tmp_path / "old", format=lower, epochs=0)
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"source_case": "lower"}, "reads text as NFC, sources in lower case"),
+        ({"target_parts": True}, "reads text as NFC, target symbols in characters"),
+    ],
+)
+def test_data_are_read_as_the_model_to_begin_with_reads(change, message, tmp_path):
+    layout = replace(FORMATS["lexicon"], **change)
+    train(out=tmp_path / "old", format=layout, epochs=0)
     start = {"start": tmp_path / "old", "epochs": 0}
-    for name, given in (("a", None), ("b", "lexicon"), ("c", lower)):
+    for name, given in (("a", None), ("b", "lexicon"), ("c", layout)):
         new = train(out=tmp_path / name, format=given, **start)
-        assert new.description.format == lower
-    with pytest.raises(HardalignError, match="reads NFC and its sources' case as lower"):
+        assert new.description.format == layout
+    with pytest.raises(HardalignError, match=message):
         train(out=tmp_path / "d", format=FORMATS["lexicon"], **start)
     assert not (tmp_path / "d").exists()
 
