@@ -84,6 +84,13 @@ def test_target_symbols_in_characters(command: Command, tmp_path: Path) -> None:
         assert "target symbols in characters" in evaluated.out
     assert command("predict", out, lexicon, "--format", "lexicon").out.startswith("ta\ttʰ aː\n")
     assert "target symbols in characters" in command("info", out).out
+    # Beside a model of whole symbols both are judged alike, whichever is named first.
+    whole = tmp_path / "whole"
+    assert command("train", lexicon, *options, "--out", whole).code == 0
+    for models in ((out, whole), (whole, out)):
+        compared = command("compare", *models, lexicon)
+        assert "all right: 4   none right: 0   of 4" in compared.out, compared.out
+        assert not compared.err
 
 
 def test_target_symbols_that_are_characters_already(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from json import dumps
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +13,7 @@ from hardalign.errors import HardalignError
 from hardalign.version import __version__
 
 if TYPE_CHECKING:
+    from hardalign.data.example import Example
     from hardalign.data.formats import Format
     from hardalign.jobs.compare import Contest
 
@@ -68,12 +70,15 @@ def compare(
                 f"{models[0]} and {model} cannot be compared: they cut strings into symbols in "
                 "different ways; see hardalign info"
             )
+    layout = replace(layout, target_parts=False)  # which models may do or not
     items = evaluation_items(files.read(file, layout))
     judged = []
     for model, predictor in zip(models, predictors, strict=True):
-        predictions = best_predictions(predictor, items, search, threads, model)
+        own = replace(layout, target_parts=predictor.description.format.target_parts)
+        cut = [_as_cut_by(own, item, layout) for item in items]
+        predictions = best_predictions(predictor, cut, search, threads, model)
         symbols = [prediction.symbols for prediction in predictions]
-        judged.append(judge(model, items, symbols, layout))
+        judged.append(judge(model, cut, symbols, own))
     result = contest(items, judged)
     if json:
         print(dumps(result.to_dict(layout.join_target), ensure_ascii=False))
@@ -84,8 +89,14 @@ def compare(
     print(f"\n{name} | n={len(items)} distinct sources | {how} | hardalign {__version__}")
 
 
+def _as_cut_by(own: Format, item: Example, layout: Format) -> Example:
+    """Returns an item of some layout with its targets as another one cuts them."""
+    targets = (own.target_symbols(layout.join_target(target)) for target in item.targets)
+    return replace(item, targets=tuple(targets))
+
+
 def _cut(layout: Format) -> tuple[str, ...]:
-    """Returns all that decides which symbols a string has."""
+    """Returns all that decides which whole symbols a string has."""
     separators = layout.source_separator, layout.target_separator, layout.tag_separator
     return (*separators, layout.normalization, layout.source_case)
 
