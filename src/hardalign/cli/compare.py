@@ -70,7 +70,7 @@ def compare(
                 f"{models[0]} and {model} cannot be compared: they cut strings into symbols in "
                 "different ways; see hardalign info"
             )
-    layout = replace(layout, target_parts=False)  # which models may do or not
+    layout = replace(layout, target_parts=False)  # whatever models do, whole symbols are judged
     items = evaluation_items(files.read(file, layout))
     judged = []
     for model, predictor in zip(models, predictors, strict=True):
