@@ -33,7 +33,7 @@ def measure(path: str, threads: int, seconds: float) -> float:
     import torch
 
     from hardalign.config import SIZES
-    from hardalign.data.encoding import encode_pair, shuffled_batches
+    from hardalign.data.encoding import Numbering, shuffled_batches
     from hardalign.data.example import training_pairs
     from hardalign.data.formats import FORMATS
     from hardalign.data.reading import read_examples
@@ -44,7 +44,7 @@ def measure(path: str, threads: int, seconds: float) -> float:
     torch.set_num_threads(threads)
     examples = list(islice(read_examples(path, FORMATS["spaced"], "training"), WORDS))
     vocabulary = Vocabulary.of(examples)
-    pairs = [encode_pair(p, vocabulary) for p in training_pairs(examples)]
+    pairs = [Numbering(vocabulary).pair(p) for p in training_pairs(examples)]
     torch.manual_seed(0)
     model = build_model(replace(SIZES["small"], system="hard"), vocabulary)
     optimizer = torch.optim.Adam(model.parameters(), 1e-3, fused=True)

@@ -20,7 +20,7 @@ import torch
 
 from hardalign.config import SIZES
 from hardalign.corpora.load import load_corpus
-from hardalign.data.encoding import Encoded, encode_pair, shuffled_batches
+from hardalign.data.encoding import Encoded, Numbering, shuffled_batches
 from hardalign.data.example import training_pairs
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.networks.batch import collate
@@ -58,7 +58,7 @@ def main() -> None:
     for name in options.corpora:
         corpus = load_corpus(name)
         vocabulary = Vocabulary.of(corpus.train)
-        pairs = [encode_pair(p, vocabulary) for p in training_pairs(corpus.train)]
+        pairs = [Numbering(vocabulary).pair(p) for p in training_pairs(corpus.train)]
         draw = random.Random(0)
         batches = shuffled_batches(pairs, BATCH, draw)
         epoch = len(batches)

@@ -22,7 +22,7 @@ import torch
 
 from hardalign.config import SIZES
 from hardalign.corpora.load import load_corpus
-from hardalign.data.encoding import Encoded, encode_pair, shuffled_batches
+from hardalign.data.encoding import Encoded, Numbering, shuffled_batches
 from hardalign.data.example import Example, training_pairs
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.decoding import predictions
@@ -124,7 +124,8 @@ def main() -> None:
     corpus = load_corpus("cmudict", stress=False)
     vocabulary = Vocabulary.of(corpus.train)
     examples = list(training_pairs(corpus.train))
-    pairs = [encode_pair(p, vocabulary) for p in examples]
+    numbers = Numbering(vocabulary)
+    pairs = [numbers.pair(p) for p in examples]
     spelled = {id(pair): example for pair, example in zip(pairs, examples, strict=True)}
     batches = [b for b in shuffled_batches(pairs, BATCH, random.Random(0)) if len(b) == BATCH]
 
@@ -155,7 +156,7 @@ def main() -> None:
                     trained.setdefault(("yoyodyne", how), []).append(answer)
         dev = [replace(e, targets=e.targets[:1]) for e in corpus.dev[: options.words]]
         dev.sort(key=lambda example: len(example.source))
-        unseen = [encode_pair(p, vocabulary) for p in dev]
+        unseen = [numbers.pair(p) for p in dev]
         decoded: dict[tuple[str, str], list[Result]] = {}
         for _ in range(3):
             for name, system in ours.items():

@@ -22,7 +22,7 @@ import torch
 
 from hardalign.config import SIZES
 from hardalign.corpora.load import load_corpus
-from hardalign.data.encoding import Encoded, encode_pair, shuffled_batches
+from hardalign.data.encoding import Encoded, Numbering, shuffled_batches
 from hardalign.data.example import training_pairs
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.decoding import predictions
@@ -102,7 +102,7 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     corpus = load_corpus("cmudict", stress=False)
     vocabulary = Vocabulary.of(corpus.train)
-    pairs = [encode_pair(p, vocabulary) for p in training_pairs(corpus.train)]
+    pairs = [Numbering(vocabulary).pair(p) for p in training_pairs(corpus.train)]
     batches = shuffled_batches(pairs, BATCH, random.Random(0))
     warm, rest = batches[: options.warm], batches[options.warm :]
     systems: dict[str, tuple[torch.nn.Module, Loss]] = {}

@@ -35,6 +35,7 @@ def test_settings_of_an_earlier_version_get_defaults() -> None:
         (ModelConfig, "dropout", [-0.1, 1.0, math.nan]),
         (ModelConfig, "state_dropout", [-0.1, 1.0, "much"]),
         (ModelConfig, "symbol_dropout", [1.5, math.nan]),
+        (ModelConfig, "rare_dropout", [-0.5, 1.0]),
         (ModelConfig, "samples", [0]),
         (ModelConfig, "copying", [1, None, "yes"]),
         (ModelConfig, "tags", ["outside", None, True]),

@@ -30,6 +30,7 @@ def tiny_model(
     dropout: float = 0.3,
     state_dropout: float | None = None,
     symbol_dropout: float | None = None,
+    rare_dropout: float | None = None,
 ) -> Transducer:
     """A small random model in evaluation mode.
 
@@ -44,6 +45,7 @@ def tiny_model(
         dropout: is not zero, so that a test fails where evaluation mode is forgotten.
         state_dropout: the same unless it is given.
         symbol_dropout: likewise.
+        rare_dropout: likewise.
     """
     config = replace(
         tiny_config(system),
@@ -52,11 +54,14 @@ def tiny_model(
         dropout=dropout,
         state_dropout=dropout if state_dropout is None else state_dropout,
         symbol_dropout=dropout if symbol_dropout is None else symbol_dropout,
+        rare_dropout=dropout if rare_dropout is None else rare_dropout,
     )
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         model = build_model(config, vocabulary)
-        model.prepare([random_pair(k % 4, k % 3, seed=k, vocabulary=vocabulary) for k in range(12)])
+        pairs = [random_pair(k % 4, k % 3, seed=k, vocabulary=vocabulary) for k in range(12)]
+        model.count(pairs)
+        model.prepare(pairs)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.mul_(scale)

@@ -81,6 +81,9 @@ class ModelConfig(_Settings):
     """The share of the numbers in the encoder's last states likewise; the paper leaves out none."""
     symbol_dropout: float = 0.0
     """The share of target symbols that training keeps from the decoder; the paper keeps none."""
+    rare_dropout: float = 0.0
+    """How often training reads a symbol as unknown that occurs once; others the less, the more
+    often they occur. The paper never does."""
     samples: int = 2
     """Positions drawn at each step, where training draws any."""
     copying: bool = False
@@ -97,7 +100,7 @@ class ModelConfig(_Settings):
             self._check_whole(name, 1, WIDEST)
         for name in ("encoder_layers", "decoder_layers"):
             self._check_whole(name, 1, DEEPEST)
-        for name in ("dropout", "state_dropout", "symbol_dropout"):
+        for name in ("dropout", "state_dropout", "symbol_dropout", "rare_dropout"):
             self._check_real(name, "at least 0 and below 1", 0.0, 1.0)
         self._check_whole("known_forms", 0, WIDEST)
         self._check_flag("copying")

@@ -5,7 +5,9 @@ Copying: a source position may also emit its own symbol, where both sides spell 
     p(y | j) = (1 − g_j) · softmax(W f)_y + g_j · [y = x_j],      g_j = sigmoid(w · f + b),
 
 f being tanh(S (h_i ⊕ e_j)), from which W makes the other probabilities too. Positions whose symbol
-the target side does not have, such as tags, have no gate: g_j = 0 there.
+the target side does not have, such as tags, have no gate: g_j = 0 there. Letters that were never
+seen on either side are read as unknown, and can be written only by copying them: the softmax does
+not have them.
 
 Tags beside the word: the encoder and attention see begin, letters and end only. The decoder reads
 the sum of the tags' embeddings at every step, together with the symbol before.
@@ -14,9 +16,13 @@ the sum of the tags' embeddings at every step, together with the symbol before.
 from __future__ import annotations
 
 from hardalign.config import ModelConfig
+from hardalign.data.encoding import Numbering
 from hardalign.data.vocabulary import PAD, RESERVED, Vocabulary
 from hardalign.errors import HardalignError
 from hardalign.systems import SYSTEMS, System, find_system
+
+STRANGERS = 4
+"""How many different letters of a word that were never seen a model that copies can write."""
 
 
 def check_options(config: ModelConfig) -> System:
@@ -40,7 +46,8 @@ def check_options(config: ModelConfig) -> System:
 def copied_symbols(config: ModelConfig, vocabulary: Vocabulary) -> list[int]:
     """Returns the target number that each source number is copied to, PAD where there is none.
 
-    Where nothing can be copied, or the model does not copy, the list is empty.
+    The last numbers are those of strangers. Where nothing can be copied, or the model does not
+    copy, the list is empty.
     """
     if not config.copying:
         return []
@@ -48,7 +55,13 @@ def copied_symbols(config: ModelConfig, vocabulary: Vocabulary) -> list[int]:
     copied = [target.get(letter, PAD) for letter in vocabulary.source.letters]
     if not any(copied):
         return []
-    return [PAD] * RESERVED + copied + [PAD] * len(vocabulary.source.tags)
+    strangers = range(len(vocabulary.target), len(vocabulary.target) + STRANGERS)
+    return [PAD] * RESERVED + copied + [PAD] * len(vocabulary.source.tags) + [*strangers]
+
+
+def numbering(config: ModelConfig, vocabulary: Vocabulary) -> Numbering:
+    """Returns how a model numbers what it reads and writes."""
+    return Numbering(vocabulary, STRANGERS if copied_symbols(config, vocabulary) else 0)
 
 
 def tags_beside(config: ModelConfig, vocabulary: Vocabulary) -> int:

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from hardalign.alignment import Alignment
 from hardalign.bundled import model_folder
-from hardalign.data.encoding import encode_pair
 from hardalign.data.example import Example
 from hardalign.data.vocabulary import UnknownSymbols
 from hardalign.decoding import Search, sample_alignments
@@ -131,7 +130,7 @@ class Predictor(StreamPredictor):
             HardalignError: If the system has no distribution over alignments.
         """
         pair = self._spellable(source, target)
-        encoded = encode_pair(self.as_read(pair), self.description.vocabulary)
+        encoded = self.numbering.pair(self.as_read(pair))
         noise = np.random.default_rng(seed).random((len(encoded.target), n))
         return np.asarray(sample_alignments(self._runtime, encoded, noise)[:-1].T, np.int64)
 
@@ -149,8 +148,8 @@ class Predictor(StreamPredictor):
 
     def _spellable(self, source: str, target: str) -> Example:
         """Returns a pair, and warns or complains of symbols that the model has never seen."""
-        pair, vocabulary = self._pair(source, target), self.description.vocabulary
-        if unspellable := vocabulary.target.unknown(pair.targets[0]):
+        pair = self._pair(source, target)
+        if unspellable := self.numbering.unwritable(pair):
             raise HardalignError(
                 f"{target!r} cannot be aligned: the model has never seen {unspellable[0]!r} in a "
                 "target"

@@ -10,12 +10,13 @@ from itertools import repeat
 from typing import Any
 
 from hardalign.alignment import Alignment
-from hardalign.data.encoding import Encoded, encode_pair, encode_source
+from hardalign.data.encoding import Encoded
 from hardalign.data.example import Example
 from hardalign.data.vocabulary import UNKNOWN, UnknownSymbols
 from hardalign.decoding import Aligned, Answer, Search, align, answer, estimate, symbol_scores
 from hardalign.errors import HardalignError
 from hardalign.folder import Description
+from hardalign.options import numbering
 from hardalign.prediction import NOTHING, Prediction
 from hardalign.runtime import Runtime
 from hardalign.systems import SCORES, System, find_system
@@ -35,6 +36,8 @@ class StreamPredictor:
         """The model's settings, format, vocabulary and data."""
         self.parameters = parameters
         """How many numbers the model has learned."""
+        self.numbering = numbering(description.model, description.vocabulary)
+        """How the model numbers what it reads and writes."""
 
     @property
     def system(self) -> System:
@@ -106,7 +109,7 @@ class StreamPredictor:
                 blank = 0
                 if unknown is not None:
                     unknown.note(example)
-                yield encode_source(self.as_read(example), self.description.vocabulary)
+                yield self.numbering.source(self.as_read(example))
 
         for own in work(sources()):
             blank_before, example = waiting.popleft()
@@ -123,7 +126,7 @@ class StreamPredictor:
 
         Yields:
             log p(y_i | y_<i, x) of each target symbol and the end, whose sum is log p(y | x). From
-            a symbol on that the model has never seen, −inf.
+            a symbol on that the model cannot write, −inf.
         """
         return symbol_scores(self._runtime, self._encoded(pairs), threads)
 
@@ -175,13 +178,14 @@ class StreamPredictor:
             threads: How many batches of pairs to work on at a time.
 
         Yields:
-            Each pair and its alignment; None where the target has symbols never seen in training.
+            Each pair and its alignment; None where the target has symbols that the model cannot
+            write (``numbering.unwritable``).
         """
         waiting: deque[tuple[Example, bool]] = deque()
 
         def spellable() -> Iterator[Encoded]:
             for pair in pairs:
-                encoded = encode_pair(self.as_read(pair), self.description.vocabulary)
+                encoded = self.numbering.pair(self.as_read(pair))
                 waiting.append((pair, UNKNOWN not in encoded.target))
                 if waiting[-1][1]:
                     yield encoded
@@ -194,13 +198,13 @@ class StreamPredictor:
         yield from ((pair, None) for pair, _ in waiting)
 
     def _encoded(self, pairs: Iterable[Example]) -> Iterator[Encoded]:
-        vocabulary = self.description.vocabulary
-        return (encode_pair(self.as_read(pair), vocabulary) for pair in pairs)
+        return (self.numbering.pair(self.as_read(pair)) for pair in pairs)
 
     def _prediction(self, example: Example, string: Answer) -> Prediction:
         vocabulary, hypothesis = self.description.vocabulary, string.hypothesis
         read = self.as_read(example)
-        symbols = vocabulary.target.decode(hypothesis.symbols)
+        strangers = self.numbering.strangers_of(read.source)
+        symbols = vocabulary.target.decode(hypothesis.symbols, strangers)
         alignment = None
         if string.alignment is not None:
             pair = replace(example, targets=(symbols,))

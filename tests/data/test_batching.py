@@ -9,35 +9,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conftest import TINY, random_pairs
-from hardalign.data.encoding import (
-    Encoded,
-    batches_by_symbols,
-    encode_pair,
-    encode_source,
-    shuffled_batches,
-)
-from hardalign.data.example import Example
-from hardalign.data.vocabulary import BEGIN, END, PAD, RESERVED, UNKNOWN
+from conftest import random_pairs
+from hardalign.data.encoding import Encoded, batches_by_symbols, shuffled_batches
+from hardalign.data.vocabulary import BEGIN, END, PAD, RESERVED
 from hardalign.networks.batch import collate, pad
 
 rows = st.lists(st.lists(st.integers(1, 9), max_size=6), min_size=1, max_size=6)
-
-
-def test_pairs_are_numbered():
-    example = Example(("a", "?"), (("y", "x"),), ("V",))
-    source = [BEGIN, RESERVED + 5, RESERVED, UNKNOWN, END]
-    assert encode_pair(example, TINY) == Encoded(source, 1, [RESERVED + 1, RESERVED, END])
-
-
-def test_an_empty_target_is_an_end():
-    assert encode_pair(Example(("a",), ((),)), TINY).target == [END]
-
-
-def test_sources_are_numbered_without_a_target():
-    example = Example(("a",), (("x",),), ("N", "V"))
-    source = [BEGIN, RESERVED + 4, RESERVED + 5, RESERVED, END]
-    assert encode_source(example, TINY) == Encoded(source, 2, [])
 
 
 @given(rows)

@@ -25,10 +25,9 @@ def distribution(runtime: Runtime[Any, Any], word: Encoded, longest: int) -> dic
             product = share * math.exp(log_prob)
             if number == END:
                 total[string] = total.get(string, 0.0) + product
-            elif number == runtime.silent:
-                if product:
-                    visit(step.state, number, string, product)
-            elif len(string) < longest:
+            elif product and number == runtime.silent:
+                visit(step.state, number, string, product)
+            elif product and len(string) < longest:
                 visit(step.state, number, (*string, number), product)
 
     visit(runtime.start(runtime.read(Words.of([word]))), BEGIN, (), 1.0)

@@ -83,7 +83,7 @@ def test_dropout_is_that_of_the_size_unless_told_otherwise(tmp_path):
 
 
 def test_settings_of_the_recipe_arrive(tmp_path):
-    given = {"state_dropout": 0.3, "symbol_dropout": 0.2}
+    given = {"state_dropout": 0.3, "symbol_dropout": 0.2, "rare_dropout": 0.1}
     description = train(size=TINY, patience=3, epochs=0, out=tmp_path / "m", **given).description
     assert description.training.patience == 3
     assert {name: getattr(description.model, name) for name in given} == given

@@ -8,6 +8,7 @@ import pytest
 
 from hardalign.config import ModelConfig, TrainingConfig
 from hardalign.corpora.load import load_corpus
+from hardalign.data.encoding import Numbering
 from hardalign.data.example import Example
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.errors import HardalignError
@@ -160,7 +161,7 @@ def test_development_set() -> None:
         Example(("a",), (("y",), ("x", "z"))),
         Example(("b",), (("y",),)),
     ]
-    development = Development.of(examples, vocabulary)
+    development = Development.of(examples, Numbering(vocabulary))
     assert len(development.pairs) == 3
     assert development.unspellable == 1
     assert development.references == [(("x",), ("y",), ("x", "z")), (("y",),)]

@@ -106,7 +106,7 @@ def _by_model(
     for pair, alignment in predictor.align_pairs(pairs, threads=threads):
         unknown.note(pair)
         if alignment is None:
-            missing = vocabulary.target.unknown(pair.targets[0])
+            missing = predictor.numbering.unwritable(pair)
             unspellable.update(missing)
             lines.append(pair.line)
             facts = {"source": pair.source, "target": pair.targets[0], "unknown": missing}

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from hardalign.cli.console import note, watched
-from hardalign.data.example import Example
+from hardalign.data.example import Example, training_pairs
 from hardalign.data.text import many, shorten
 from hardalign.data.vocabulary import UnknownSymbols, Vocabulary, symbol_counts
 from hardalign.decoding import LENGTH_LIMIT, MASS_BEAM_LIMIT, Search, covered
@@ -49,14 +49,12 @@ def remark_on_items(
     model: str | None = None,
 ) -> None:
     """Says of items with references what the model could not read, end or write, if anything."""
-    target = predictor.description.vocabulary.target
     missing = Counter[str]()
     unwritable = []
-    for item in items:
-        for reference in item.targets:
-            if symbols := target.unknown(reference):
-                missing.update(symbols)
-                unwritable.append(item)
+    for pair in training_pairs(items):
+        if symbols := predictor.numbering.unwritable(pair):
+            missing.update(symbols)
+            unwritable.append(pair)
     remarks = [unknown.report()]
     if cut_off:
         count = many(len(cut_off), "prediction was", "predictions were")

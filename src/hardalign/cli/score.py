@@ -69,7 +69,7 @@ def score(
             columns.append(" ".join(f"{value:.6f}" for value in log_probs))
         print("\t".join(columns))
         unknown.note(pair)
-        never_seen = vocabulary.target.unknown(pair.targets[0])
+        never_seen = predictor.numbering.unwritable(pair)
         unspelled.update(never_seen)
         impossible += bool(never_seen)
     note(unknown.report())

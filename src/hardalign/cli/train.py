@@ -64,6 +64,7 @@ def train(
     dropout: Share = None,
     state_dropout: Share = None,
     symbol_dropout: Share = None,
+    rare_dropout: Share = None,
     average: bool = False,
     invent: Annotated[int, tyro.conf.arg(metavar="N")] = 0,
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto",
@@ -124,6 +125,9 @@ def train(
             (default: 0, or as in --from)
         symbol_dropout: The share of target symbols that are kept from the decoder while training,
             so that it learns to look at the source. (default: 0, or as in --from)
+        rare_dropout: How often a symbol is read as unknown while training that occurs once; others
+            the less, the more often they occur. So it is learned how words with unknown symbols
+            are read. (default: 0, or as in --from)
         average: Keep the mean of the weights over about the last thousand steps, which is good
             after fewer epochs than those of the last step, which the paper keeps.
         invent: Learn from so many invented examples too: real affixes around random stems, for
@@ -209,6 +213,7 @@ def train(
         dropout=dropout,
         state_dropout=state_dropout,
         symbol_dropout=symbol_dropout,
+        rare_dropout=rare_dropout,
         average=average,
         invent=invent,
         device=device,

@@ -43,16 +43,28 @@ class Alphabet:
         """Returns how many numbers there are, the reserved ones included."""
         return RESERVED + len(self.letters) + len(self.tags)
 
-    def encode(self, letters: Sequence[str], tags: Sequence[str] = ()) -> list[int]:
-        """Numbers ``tags``, then ``letters``; what was never seen becomes ``UNKNOWN``."""
+    def encode(
+        self, letters: Sequence[str], tags: Sequence[str] = (), strangers: Sequence[str] = ()
+    ) -> list[int]:
+        """Numbers ``tags``, then ``letters``; what was never seen becomes ``UNKNOWN``.
+
+        Only ``strangers``, letters that are not in this alphabet, have the numbers that follow.
+        """
         tag_numbers, letter_numbers = self.tag_numbers, self.letter_numbers
+        if strangers:
+            beyond = {letter: number for number, letter in enumerate(strangers, len(self))}
+            letter_numbers = letter_numbers | beyond
         numbers = [tag_numbers.get(tag, UNKNOWN) for tag in tags]
         numbers += [letter_numbers.get(letter, UNKNOWN) for letter in letters]
         return numbers
 
-    def decode(self, numbers: Iterable[int]) -> Symbols:
-        """Returns the letters of ``numbers``, which must not be reserved ones."""
-        return tuple(self.letters[number - RESERVED] for number in numbers)
+    def decode(self, numbers: Iterable[int], strangers: Symbols = ()) -> Symbols:
+        """Returns the letters of ``numbers``, which must not be those of tags or reserved ones."""
+        beyond = len(self)
+        return tuple(
+            self.letters[number - RESERVED] if number < beyond else strangers[number - beyond]
+            for number in numbers
+        )
 
     def unknown(self, letters: Iterable[str], tags: Iterable[str] = ()) -> list[str]:
         """Returns the symbols that are not in this alphabet."""
@@ -78,9 +90,9 @@ class Vocabulary:
         source = Alphabet(tuple(sorted(letters)), tuple(sorted(tags)))
         return cls(source, Alphabet(tuple(sorted(targets))))
 
-    def encode_source(self, example: Example) -> list[int]:
+    def encode_source(self, example: Example, strangers: Symbols = ()) -> list[int]:
         """Returns begin, tags, letters and end as numbers."""
-        return [BEGIN, *self.source.encode(example.source, example.tags), END]
+        return [BEGIN, *self.source.encode(example.source, example.tags, strangers), END]
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the content as JSON can hold it."""

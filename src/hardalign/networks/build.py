@@ -92,6 +92,7 @@ def unfed(
         config.decoder_layers,
         config.dropout,
         config.symbol_dropout,
+        config.rare_dropout,
         tags=config.embedding if tags else 0,
     )
     head = make_head((2 * config.encoder, config.decoder, full_joint(config), symbols))
@@ -147,4 +148,5 @@ def _encoder(config: ModelConfig, symbols: int) -> Encoder:
         config.encoder_layers,
         config.dropout,
         config.state_dropout,
+        config.rare_dropout,
     )

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from hardalign.data.vocabulary import BEGIN, PAD
+from hardalign.networks.rare import RareDropout
 
 
 class Decoder(nn.Module):
@@ -20,10 +21,12 @@ class Decoder(nn.Module):
         layers: int,
         dropout: float,
         symbol_dropout: float = 0.0,
+        rare_dropout: float = 0.0,
         tags: int = 0,
     ) -> None:
         """Makes a decoder; ``tags`` is the width of what it is told of a word's tags."""
         super().__init__()
+        self.rare_dropout = RareDropout("target", symbols, rare_dropout)
         self.embedding = nn.Embedding(symbols, embedding, padding_idx=PAD)
         between = dropout if layers > 1 else 0.0
         self.lstm = nn.LSTM(embedding + tags, hidden, layers, batch_first=True, dropout=between)
@@ -37,7 +40,8 @@ class Decoder(nn.Module):
             target: [B, I]
             tags: [B, tags] what is told of tags at every step.
         """
-        inputs = self.symbol_dropout(self.embedding(F.pad(target[:, :-1], (1, 0), value=BEGIN)))
+        previous = self.rare_dropout(F.pad(target[:, :-1], (1, 0), value=BEGIN))
+        inputs = self.symbol_dropout(self.embedding(previous))
         if tags is not None:
             inputs = torch.cat([inputs, tags.unsqueeze(1).expand(-1, inputs.shape[1], -1)], -1)
         states, _ = self.lstm(self.dropout(inputs))

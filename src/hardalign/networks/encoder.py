@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from hardalign.data.vocabulary import PAD
+from hardalign.networks.rare import RareDropout
 
 
 class Encoder(nn.Module):
@@ -25,9 +26,11 @@ class Encoder(nn.Module):
         layers: int,
         dropout: float,
         state_dropout: float = 0.0,
+        rare_dropout: float = 0.0,
     ) -> None:
         """Makes an encoder; dropout is on what each layer reads, the other on what is returned."""
         super().__init__()
+        self.rare_dropout = RareDropout("source", symbols, rare_dropout)
         self.embedding = nn.Embedding(symbols, embedding, padding_idx=PAD)
         self.dropout = nn.Dropout(dropout)
         self.state_dropout = nn.Dropout(state_dropout)
@@ -41,7 +44,7 @@ class Encoder(nn.Module):
         mirrored = lengths.unsqueeze(1) - 1 - position  # [B, J]
         mirrored = torch.where(mirrored >= 0, mirrored, position)
         row = torch.arange(source.shape[0], device=source.device).unsqueeze(1)  # [B, 1]
-        states: Tensor = self.embedding(source)
+        states: Tensor = self.embedding(self.rare_dropout(source))
         for left_to_right, right_to_left in zip(self.forwards, self.backwards, strict=True):
             states = self.dropout(states)
             ahead, _ = left_to_right(states)

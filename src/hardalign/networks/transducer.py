@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from hardalign.data.encoding import Encoded
 from hardalign.networks.batch import Batch
+from hardalign.networks.rare import RareDropout
 
 
 class Transducer(nn.Module, ABC):
@@ -16,6 +17,12 @@ class Transducer(nn.Module, ABC):
 
     Nothing that is computed for a pair may depend on the other pairs of its batch, nor on padding.
     """
+
+    def count(self, pairs: Sequence[Encoded]) -> None:
+        """Counts the symbols of the training pairs, where what is rare is read as unknown."""
+        for module in self.modules():
+            if isinstance(module, RareDropout) and module.rate:
+                module.count(pairs)
 
     def prepare(self, pairs: Sequence[Encoded]) -> None:
         """Learns from the training pairs what is learned before training begins."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hardalign.data.vocabulary import BEGIN
+from hardalign.data.vocabulary import BEGIN, UNKNOWN
 from hardalign.runtime.lstm import LSTM, Carried, Hidden, begin_layers, distinct, step_layers
 from hardalign.runtime.numbers import Floats, Ints, rows_of
 from hardalign.runtime.words import Targets, Words
@@ -90,9 +90,13 @@ class Decoder:
         return Prefixes(hidden, tags.row, replace(tags, row=np.arange(sets)))
 
     def step(self, prefixes: Prefixes, rows: Ints, symbols: Ints) -> Prefixes:
-        """Continues the hypotheses ``rows`` [N] by one symbol [N] each; BEGIN is the first."""
+        """Continues the hypotheses ``rows`` [N] by one symbol [N] each; BEGIN is the first.
+
+        Strangers are read as unknown.
+        """
         if prefixes.hidden is self._empty:
             return Prefixes(self._begun, np.zeros(len(rows), np.intp), None)
+        symbols = np.where(symbols < len(self._table), symbols, UNKNOWN)
         parents, ids, row = distinct(rows_of(prefixes.row, rows), symbols, len(self._table))
         projected = self._table.take(ids, 0)
         tags = None

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from hardalign.data.vocabulary import BEGIN, END
+from hardalign.data.vocabulary import BEGIN, END, UNKNOWN
 from hardalign.runtime.lstm import LSTM, BothWaysReader
 from hardalign.runtime.numbers import Floats, Ints
 from hardalign.runtime.words import Words
@@ -78,22 +78,22 @@ class Encoder:
             for k in range(layers)
         )
         embedding = tensors["encoder.embedding.weight"]
+        self._symbols = len(embedding)
         self._reader = BothWaysReader(ahead, back, embedding, BEGIN, END)
 
     def __call__(self, words: Words) -> SourceStates:
-        """Returns the states of the words' symbols."""
-        position = np.arange(words.symbols.shape[1])
+        """Returns the states of the words' symbols; strangers are read as unknown."""
+        symbols = np.where(words.symbols < self._symbols, words.symbols, UNKNOWN)
+        position = np.arange(symbols.shape[1])
         mirrored = words.lengths[:, None] - 1 - position  # [B, J]
         mirrored = np.where(mirrored >= 0, mirrored, position)
         row = np.arange(len(words))[:, None]
-        (ahead, ahead_row), (back, back_row) = self._reader.read(
-            words.symbols, words.symbols[row, mirrored]
-        )
+        (ahead, ahead_row), (back, back_row) = self._reader.read(symbols, symbols[row, mirrored])
         states = SourceStates(ahead, back, ahead_row, back_row[row, mirrored])
         for ahead_lstm, back_lstm in self._upper:
             # What comes from both sides is a word's own: nothing is shared from here on.
             below = states.side_by_side()
-            rows = np.arange(words.symbols.size).reshape(words.symbols.shape)
+            rows = np.arange(symbols.size).reshape(symbols.shape)
             ahead = _read_vectors(ahead_lstm, below)
             back = _read_vectors(back_lstm, below[row, mirrored])
             states = SourceStates(ahead, back, rows, rows[row, mirrored])

@@ -5,7 +5,8 @@ products are done once for each prefix and once for each source symbol. What is 
 (i, j) is a sum, a tanh and its share of one product with W.
 
 In a model that copies, a position emits its own symbol with a probability g_j, which comes from the
-same tanh (``hardalign.options``).
+same tanh (``hardalign.options``). It has more columns than W has rows: those of letters that were
+never seen, which come from copying alone.
 """
 
 from __future__ import annotations
@@ -61,13 +62,17 @@ class Output:
         combine = np.ascontiguousarray(combine.T)  # as products of few vectors read it fastest
         self._query, self._key = combine[:hidden], combine[hidden:]
         # Reserved symbols are never produced: the end is the first that can be.
-        self._weight = tensors[f"{name}.output.weight"][END:].T
-        self._output_bias = tensors[f"{name}.output.bias"][END:]
-        self.symbols = len(self._output_bias)
+        weight, bias = (tensors[f"{name}.output.{part}"][END:] for part in ("weight", "bias"))
         self._copied = np.array(copied, np.intp) - END if len(copied) else None
         if self._copied is not None:
             self._gate = tensors[f"{name}.gate.weight"][0]
             self._gate_bias = tensors[f"{name}.gate.bias"]
+            # Strangers, which the softmax does not have: their logits are −inf.
+            rows = int(self._copied.max()) + 1 - len(weight)
+            weight = np.pad(weight, ((0, rows), (0, 0)))
+            bias = np.pad(bias, (0, rows), constant_values=-np.inf)
+        self._weight, self._output_bias = weight.T, bias
+        self.symbols = len(bias)
 
     def queries(self, decoded: Floats) -> Floats:
         """Returns the decoder half of S(h ⊕ e) with its bias: [..., d_s]."""
@@ -222,5 +227,6 @@ def _sum_rows(joint: Floats, row: Ints, first: Ints) -> Floats:
     if len(first) == 1:
         return logsumexp(joint, 0)[None]
     largest = np.maximum.reduceat(joint, first)
+    largest[np.isneginf(largest)] = 0  # what no cell emits
     total = np.add.reduceat(np.exp(joint - largest.take(row, 0)), first)
     return np.asarray(np.log(total) + largest)

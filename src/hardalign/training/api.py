@@ -50,6 +50,7 @@ def train(
     dropout: float | None = None,
     state_dropout: float | None = None,
     symbol_dropout: float | None = None,
+    rare_dropout: float | None = None,
     average: bool = False,
     invent: int = 0,
     copying: bool | None = None,
@@ -105,6 +106,9 @@ def train(
             None leaves it to the size, if that is one of your own, and is otherwise 0.
         symbol_dropout: The share of target symbols that are kept from the decoder while training,
             so that it learns to look at the source. None likewise.
+        rare_dropout: How often a symbol is read as unknown while training that occurs once; others
+            the less, the more often they occur. It teaches how words with unknown symbols are read.
+            None likewise.
         average: Keep the mean of the weights over about the last thousand steps, which is good
             after fewer epochs than those of the last step; the paper does not.
         invent: Learn from so many invented examples too, for inflection: real affixes around stems
@@ -171,6 +175,7 @@ def train(
         "dropout": dropout,
         "state_dropout": state_dropout,
         "symbol_dropout": symbol_dropout,
+        "rare_dropout": rare_dropout,
         "copying": copying,
         "tags": tags,
         "known_forms": known_forms,

@@ -48,7 +48,8 @@ def fit_temperature(
     for source, references, best in items:
         if best.finished:
             answers.append(replace(source, target=[*best.symbols, END]))
-            right.append(vocabulary.target.decode(best.symbols) in references)
+            answer = vocabulary.target.decode(best.symbols, source.strangers)
+            right.append(answer in references)
     if min(right.count(True), right.count(False)) >= FEW:
         return _fit(runtime, answers, partial(_judged, np.array(right)))
     return _fit(runtime, development.pairs, np.sum)

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hardalign.data.encoding import Encoded, encode_pair, encode_source
+from hardalign.data.encoding import Encoded, Numbering
 from hardalign.data.example import Example, Symbols, evaluation_items, training_pairs
-from hardalign.data.vocabulary import UNKNOWN, Vocabulary
+from hardalign.data.vocabulary import UNKNOWN
 from hardalign.folder import Description
 from hardalign.invent import invent
+from hardalign.options import numbering
 from hardalign.training.checkpoint import Progress
 from hardalign.training.warmstart import Start
 
@@ -23,18 +24,18 @@ class Development:
     pairs: list[Encoded]
     """For the log-likelihood: every pair that the vocabulary can spell."""
     unspellable: int
-    """Pairs left out of it, because their target has a symbol never seen in training."""
+    """Pairs left out of it, because their target has a symbol that the model cannot write."""
     sources: list[Encoded]
     """For the accuracy: every distinct source."""
     references: list[tuple[Symbols, ...]]
 
     @classmethod
-    def of(cls, examples: Sequence[Example], vocabulary: Vocabulary) -> Development:
+    def of(cls, examples: Sequence[Example], numbers: Numbering) -> Development:
         """Number the examples of a development set."""
-        pairs = [encode_pair(pair, vocabulary) for pair in training_pairs(examples)]
+        pairs = [numbers.pair(pair) for pair in training_pairs(examples)]
         spellable = [pair for pair in pairs if UNKNOWN not in pair.target]
         items = evaluation_items(examples)
-        sources = [encode_source(item, vocabulary) for item in items]
+        sources = [numbers.source(item) for item in items]
         references = [item.targets for item in items]
         return cls(spellable, len(pairs) - len(spellable), sources, references)
 
@@ -60,11 +61,11 @@ class Job:
         start: Start | None = None,
     ) -> Job:
         """Number the data of a run."""
-        vocabulary = description.vocabulary
+        numbers = numbering(description.model, description.vocabulary)
         config = description.training
         examples = [*train, *invent(train, config.invent, config.seed)]
-        pairs = [encode_pair(pair, vocabulary) for pair in training_pairs(examples)]
-        return cls(folder, description, pairs, Development.of(development, vocabulary), start)
+        pairs = [numbers.pair(pair) for pair in training_pairs(examples)]
+        return cls(folder, description, pairs, Development.of(development, numbers), start)
 
 
 class Reporter:

@@ -48,6 +48,7 @@ def _train(process: Process, job: Job, reporter: Reporter) -> Progress:
     config, folder, schedule = job.description.training, job.folder, job.description.schedule
     torch.manual_seed(config.seed)
     model = build_model(job.description.model, job.description.vocabulary)
+    model.count(job.train)
     checkpoint = read_checkpoint(folder)
     if checkpoint is None:
         model.prepare(job.train)
@@ -197,7 +198,10 @@ def development_scores(job: Job, model: Transducer) -> Scores:
     log_probs = log_likelihoods(runtime, development.pairs)
     hypotheses = predictions(runtime, development.sources)
     vocabulary, counted = job.description.vocabulary, job.description.format.counted
-    words = [counted(vocabulary.target.decode(one.symbols)) for one in hypotheses]
+    words = [
+        counted(vocabulary.target.decode(one.symbols, source.strangers))
+        for one, source in zip(hypotheses, development.sources, strict=True)
+    ]
     references = [[counted(target) for target in own] for own in development.references]
     metrics = evaluate(words, references)
     return Scores(math.fsum(log_probs) / max(1, len(log_probs)), metrics.acc, metrics.mld)

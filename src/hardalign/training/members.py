@@ -16,6 +16,7 @@ from typing import Any, cast
 
 from hardalign.errors import HardalignError
 from hardalign.folder import member_folders
+from hardalign.options import numbering
 from hardalign.training.claim import HELD_OUT
 from hardalign.training.job import Development, Reporter
 from hardalign.training.run import Task, calibrate, claimed, scheduled, train_folder
@@ -53,7 +54,8 @@ def train_members(task: Task, reporter: Reporter, processes: int) -> None:
     else:
         _train_beside(members, processes, reporter)
     if training.epochs and description.schedule is None:
-        calibrate(claim.folder, Development.of(claim.dev, description.vocabulary))
+        numbers = numbering(description.model, description.vocabulary)
+        calibrate(claim.folder, Development.of(claim.dev, numbers))
 
 
 def _train_beside(tasks: Sequence[Task], processes: int, reporter: Reporter) -> None:

@@ -19,7 +19,7 @@ from hardalign.runtime.numbers import Ints
 from hardalign.shapes import ALIGNER_TABLE, parameter_shapes
 from hardalign.tensors import Tensors
 
-LEARNING_ONLY = ("dropout", "state_dropout", "symbol_dropout", "samples")
+LEARNING_ONLY = ("dropout", "state_dropout", "symbol_dropout", "rare_dropout", "samples")
 """The settings in which a model may differ from the one whose weights it goes on with."""
 
 

@@ -1,0 +1,121 @@
+"""Letters that were never seen, and are copied: they are as letters that look like the unknown one.
+
+The oracle is a model with a larger vocabulary, in which each stranger is a letter like all others:
+its embeddings are those of the unknown symbol, and the softmax never emits it.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+
+from conftest import TINY, tiny_vocabulary
+from decoding.exhaustive import distribution
+from hardalign.data.encoding import Encoded
+from hardalign.data.example import Example
+from hardalign.data.vocabulary import END, RESERVED, UNKNOWN, Alphabet, Vocabulary
+from hardalign.decoding import Search, answer, symbol_scores
+from hardalign.options import STRANGERS, copied_symbols, numbering
+from hardalign.runtime import Targets, Words
+from hardalign.runtime.ensemble import Ensemble
+from hardalign.runtime.tempered import Tempered
+from hardalign.tensors import Tensors
+from models import COPYING, runtime_of, spelled_alike, tiny_config, tiny_runtime, tiny_tensors
+from runtime.plain import plain
+
+STRANGE = tuple("éüñß")
+PAIRS = [
+    Example(("é",), (("é",),)),
+    Example(("a", "é"), (("é", "z", "é"),), ("N",)),
+    Example(("é", "b", "ü"), (("é", "ü", "d"),), ("V", "N")),
+    Example(("ñ", "ß", "é", "ü"), (("ü", "z"),)),
+    Example(("a", "b"), (("c", "d"),), ("N",)),
+    Example(("c", "é", "é", "d"), ((),)),
+]
+systems = pytest.mark.parametrize("system", [*COPYING, "hard-hmm copying beside"])
+
+
+def larger(tensors: Tensors, vocabulary: Vocabulary) -> tuple[Tensors, Vocabulary]:
+    """The same model with strangers among its letters, behind those that it has."""
+    before_tags = RESERVED + len(vocabulary.source.letters)
+    grown = dict(tensors)
+    for name, place in (("encoder", before_tags), ("decoder", len(vocabulary.target))):
+        embedding = tensors[f"{name}.embedding.weight"]
+        rows = [embedding[UNKNOWN]] * len(STRANGE)
+        grown[f"{name}.embedding.weight"] = np.insert(embedding, [place] * len(STRANGE), rows, 0)
+    weight, bias = (tensors[f"head.attention.output.{part}"] for part in ("weight", "bias"))
+    grown["head.attention.output.weight"] = np.pad(weight, ((0, len(STRANGE)), (0, 0)))
+    grown["head.attention.output.bias"] = np.append(bias, [-np.inf] * len(STRANGE))
+    source, target = vocabulary.source, vocabulary.target
+    sides = (
+        Alphabet(source.letters + STRANGE, source.tags),
+        Alphabet(target.letters + STRANGE),
+    )
+    return grown, Vocabulary(*sides)
+
+
+def known(pair: Example, vocabulary: Vocabulary) -> Encoded:
+    """A pair as the larger model reads it."""
+    target = [*vocabulary.target.encode(pair.targets[0]), END]
+    return Encoded(vocabulary.encode_source(pair), len(pair.tags), target)
+
+
+@systems
+def test_equals_a_model_that_has_them_as_letters(system: str) -> None:
+    vocabulary = spelled_alike(TINY)
+    config, tensors = tiny_config(system), tiny_tensors(system)
+    grown, large = larger(tensors, vocabulary)
+    copied = dict(enumerate(copied_symbols(config, large)))
+    copied = {source: target for source, target in copied.items() if target}
+    runtime, numbers = runtime_of(system, tensors), numbering(config, vocabulary)
+    pairs = [numbers.pair(pair) for pair in PAIRS]
+    targets = Targets.of(range(len(pairs)), [pair.target for pair in pairs])
+    lattice = runtime.follow(runtime.read(Words.of(pairs)), targets)
+    for k, pair in enumerate(PAIRS):
+        expected = plain(system, grown, known(pair, large), copied)
+        rows, columns = expected.weights.shape
+        np.testing.assert_allclose(lattice.log_probs()[k, :rows], expected.log_probs, atol=1e-10)
+        weights = lattice.weights()[k, :rows, :columns]
+        np.testing.assert_allclose(weights, expected.weights, atol=1e-10)
+
+
+@systems
+def test_strings_with_strangers_are_part_of_a_proper_distribution(system: str) -> None:
+    """And a search, an ensemble and a temperature know them too."""
+    vocabulary = spelled_alike(TINY)
+    numbers = numbering(tiny_config(system), vocabulary)
+    word = numbers.source(Example(("é", "a", "ü")))
+    members = [tiny_runtime(system, seed=seed, end=2.0) for seed in (0, 1)]
+    for runtime in (members[0], Ensemble(members), Tempered(members[1], 1.7)):
+        strings = distribution(runtime, word, 3)
+        complete = [p for string, p in strings.items() if len(string) < 3]
+        assert sum(strings.values()) < 1 + 1e-9
+        assert any(number >= len(vocabulary.target) for s in strings for number in s)
+        assert all(number < len(vocabulary.target) + 2 for s in strings for number in s)
+        assert sum(complete) > 0
+        beam = next(answer(runtime, [word], Search(beam=400, nbest=5)))
+        best = sorted(strings.values(), reverse=True)[:5]
+        for found, probability in zip(beam, best, strict=True):
+            if len(found.hypothesis.symbols) <= 3:
+                own = strings[tuple(found.hypothesis.symbols)]
+                assert math.isclose(math.exp(found.hypothesis.log_prob), own, rel_tol=1e-6)
+            assert found.hypothesis.log_prob >= math.log(probability) - 1e-6
+
+
+def test_mates_do_not_matter() -> None:
+    vocabulary, runtime = spelled_alike(TINY), tiny_runtime("hard-hmm copying")
+    numbers = numbering(tiny_config("hard-hmm copying"), vocabulary)
+    pairs = [numbers.pair(pair) for pair in PAIRS]
+    together = list(symbol_scores(runtime, pairs))
+    for pair, scores in zip(pairs, together, strict=True):
+        np.testing.assert_allclose(next(symbol_scores(runtime, [pair])), scores, atol=1e-10)
+
+
+def test_only_models_that_can_copy_have_them() -> None:
+    shared, apart = tiny_vocabulary("ab", (), "ax"), tiny_vocabulary("ab", (), "xy")
+    for system, vocabulary in product(["hard", "hard copying"], [shared, apart]):
+        has = "copying" in system and vocabulary is shared
+        assert numbering(tiny_config(system), vocabulary).strangers == has * STRANGERS
