@@ -96,7 +96,8 @@ class StreamPredictor:
     def _answers(
         self, examples: Iterable[Example], unknown: UnknownSymbols | None, work: Work
     ) -> Iterator[list[Prediction]]:
-        waiting: deque[tuple[int, Example]] = deque()  # read, with the blank lines before each
+        # What was read: the blank lines before each example, itself, and as the model reads it.
+        waiting: deque[tuple[int, Example, Example]] = deque()
         blank = 0
 
         def sources() -> Iterator[Encoded]:
@@ -105,16 +106,17 @@ class StreamPredictor:
                 if not example.source:
                     blank += 1
                     continue
-                waiting.append((blank, example))
+                read = self.as_read(example)
+                waiting.append((blank, example, read))
                 blank = 0
                 if unknown is not None:
                     unknown.note(example)
-                yield self.numbering.source(self.as_read(example))
+                yield self.numbering.source(read)
 
         for own in work(sources()):
-            blank_before, example = waiting.popleft()
+            blank_before, example, read = waiting.popleft()
             yield from repeat([NOTHING], blank_before)
-            yield [self._prediction(example, one) for one in own]
+            yield [self._prediction(example, read, one) for one in own]
         yield from repeat([NOTHING], blank)
 
     def score(self, pairs: Iterable[Example], *, threads: int = 1) -> Iterator[list[float]]:
@@ -181,34 +183,38 @@ class StreamPredictor:
             Each pair and its alignment; None where the target has symbols that the model cannot
             write (``numbering.unwritable``).
         """
-        waiting: deque[tuple[Example, bool]] = deque()
+        # Each pair, and as the model reads it; None where it cannot write the target.
+        waiting: deque[tuple[Example, Example | None]] = deque()
 
         def spellable() -> Iterator[Encoded]:
             for pair in pairs:
-                encoded = self.numbering.pair(self.as_read(pair))
-                waiting.append((pair, UNKNOWN not in encoded.target))
-                if waiting[-1][1]:
+                read = self.as_read(pair)
+                encoded = self.numbering.pair(read)
+                if UNKNOWN in encoded.target:
+                    waiting.append((pair, None))
+                else:
+                    waiting.append((pair, read))
                     yield encoded
 
         for aligned in align(self._runtime, spellable(), threads):
-            while not waiting[0][1]:
-                yield waiting.popleft()[0], None
-            pair, _ = waiting.popleft()
-            yield pair, self._alignment(pair, aligned)
+            pair, read = waiting.popleft()
+            while read is None:
+                yield pair, None
+                pair, read = waiting.popleft()
+            yield pair, self._alignment(read, aligned)
         yield from ((pair, None) for pair, _ in waiting)
 
     def _encoded(self, pairs: Iterable[Example]) -> Iterator[Encoded]:
         return (self.numbering.pair(self.as_read(pair)) for pair in pairs)
 
-    def _prediction(self, example: Example, string: Answer) -> Prediction:
+    def _prediction(self, example: Example, read: Example, string: Answer) -> Prediction:
+        """Returns an answer to an example, which the model has ``read``."""
         vocabulary, hypothesis = self.description.vocabulary, string.hypothesis
-        read = self.as_read(example)
         strangers = self.numbering.strangers_of(read.source)
         symbols = vocabulary.target.decode(hypothesis.symbols, strangers)
         alignment = None
         if string.alignment is not None:
-            pair = replace(example, targets=(symbols,))
-            alignment = self._alignment(pair, string.alignment)
+            alignment = self._alignment(replace(read, targets=(symbols,)), string.alignment)
         return Prediction(
             example.text,
             self.description.format.join_target(symbols),
@@ -221,7 +227,7 @@ class StreamPredictor:
         )
 
     def _alignment(self, pair: Example, aligned: Aligned) -> Alignment:
-        pair = self.as_read(pair)
+        """Returns the alignment of a pair that the model has read."""
         strings = pair.source, pair.targets[0], pair.tags
         kind, system = self.system.alignment, self.description.model.system
         return Alignment(*strings, aligned.weights, kind, system, aligned.path)

@@ -50,7 +50,7 @@ def test_files_of_ones_own(command: Command, scripted: list[Scripted], tmp_path:
     for name in ("train", "dev"):
         (tmp_path / name).write_text("cat\tK AE T\n")
     files = (tmp_path / "train", "--dev", tmp_path / "dev", "--format", "lexicon")
-    reading = ("--source-case", "lower", "--normalization", "NFD")
+    reading = ("--source-case", "lower", "--normalization", "NFD", "--target-parts")
     result = command("tune", *files, *reading, "--trials", 2, "--out", tmp_path / "out")
     assert result.code == 0, result.err
     (best,) = load_plan(str(tmp_path / "out" / "best.toml"))
@@ -59,6 +59,7 @@ def test_files_of_ones_own(command: Command, scripted: list[Scripted], tmp_path:
     assert best.files.format == "lexicon"
     assert best.files.layout.source_case == "lower"
     assert best.overrides["normalization"] == "NFD"
+    assert best.overrides["target_parts"] is True
     assert best.files.test == best.files.dev == str(tmp_path / "dev")
 
 

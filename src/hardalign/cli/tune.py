@@ -26,6 +26,7 @@ def tune(
     trials: int = 20,
     method: Literal["halving", "random"] = "halving",
     words: Number = None,
+    target_parts: bool = False,
     epochs: int = 50,
     seed: int = 0,
     files: FileOptions = FileOptions(),  # noqa: B008 - frozen
@@ -54,6 +55,8 @@ def tune(
         method: random sees all trials through; halving lets only the better third of them go on
             after 2, 6, 18, … epochs (asynchronous successive halving).
         words: Use only so many words of the corpus.
+        target_parts: Learn and write target symbols of several characters (tʰ, aː) character by
+            character.
         epochs: Most passes over the data in a trial.
         seed: Decides what is tried; and weights, order and dropout of all trials.
         files: How the files are read.
@@ -70,6 +73,8 @@ def tune(
             raise HardalignError(f"--{name} must be at least 1, not {value}")
     data, settings = None, files.settings
     overrides: dict[str, Any] = {"epochs": epochs} | ({} if words is None else {"words": words})
+    if target_parts:
+        overrides["target_parts"] = True
     if (normal_form := settings.pop("normalization", None)) is not None:
         overrides["normalization"] = normal_form
     if corpus is not None:
