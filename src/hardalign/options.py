@@ -17,12 +17,10 @@ from __future__ import annotations
 
 from hardalign.config import ModelConfig
 from hardalign.data.encoding import Numbering
+from hardalign.data.formats import Format
 from hardalign.data.vocabulary import PAD, RESERVED, Vocabulary
 from hardalign.errors import HardalignError
 from hardalign.systems import SYSTEMS, System, find_system
-
-STRANGERS = 4
-"""How many different letters of a word that were never seen a model that copies can write."""
 
 
 def check_options(config: ModelConfig) -> System:
@@ -46,8 +44,7 @@ def check_options(config: ModelConfig) -> System:
 def copied_symbols(config: ModelConfig, vocabulary: Vocabulary) -> list[int]:
     """Returns the target number that each source number is copied to, PAD where there is none.
 
-    The last numbers are those of strangers. Where nothing can be copied, or the model does not
-    copy, the list is empty.
+    Where nothing can be copied, or the model does not copy, the list is empty.
     """
     if not config.copying:
         return []
@@ -55,13 +52,19 @@ def copied_symbols(config: ModelConfig, vocabulary: Vocabulary) -> list[int]:
     copied = [target.get(letter, PAD) for letter in vocabulary.source.letters]
     if not any(copied):
         return []
-    strangers = range(len(vocabulary.target), len(vocabulary.target) + STRANGERS)
-    return [PAD] * RESERVED + copied + [PAD] * len(vocabulary.source.tags) + [*strangers]
+    return [PAD] * RESERVED + copied + [PAD] * len(vocabulary.source.tags)
 
 
-def numbering(config: ModelConfig, vocabulary: Vocabulary) -> Numbering:
-    """Returns how a model numbers what it reads and writes."""
-    return Numbering(vocabulary, STRANGERS if copied_symbols(config, vocabulary) else 0)
+def numbering(config: ModelConfig, vocabulary: Vocabulary, layout: Format) -> Numbering:
+    """Returns how a model numbers what it reads and writes.
+
+    Letters that were never seen can be copied where the model may look anywhere: one that never
+    goes back could not write two of them in another order, so that it would find strings impossible
+    that others have.
+    """
+    goes_back = find_system(config.system).attention != "monotone chain"
+    copies = goes_back and bool(copied_symbols(config, vocabulary))
+    return Numbering(vocabulary, layout.writes if copies else None)
 
 
 def tags_beside(config: ModelConfig, vocabulary: Vocabulary) -> int:

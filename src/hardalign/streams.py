@@ -36,7 +36,7 @@ class StreamPredictor:
         """The model's settings, format, vocabulary and data."""
         self.parameters = parameters
         """How many numbers the model has learned."""
-        self.numbering = numbering(description.model, description.vocabulary)
+        self.numbering = numbering(description.model, description.vocabulary, description.format)
         """How the model numbers what it reads and writes."""
 
     @property

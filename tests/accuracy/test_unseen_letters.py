@@ -13,6 +13,7 @@ import hardalign
 from cli.conftest import Command, command  # noqa: F401 - a fixture
 from hardalign.config import ModelConfig
 from hardalign.predictor import UnknownSymbolsWarning
+from hardalign.training.job import Reporter
 
 SIZES = ModelConfig(embedding=12, encoder=12, decoder=12, dropout=0.0)
 DRAW = random.Random(0)
@@ -20,11 +21,9 @@ WORDS = ["".join(DRAW.choices("abcdef", k=DRAW.randint(2, 5))) for _ in range(16
 ROWS = [(word, word + "s") for word in WORDS]
 
 
-def train(out, **options):
+def train(out, dev=ROWS[120:], **options):
     options = {"epochs": 14, "learning_rate": 0.01, "copying": True, "rare_dropout": 0.5} | options
-    return hardalign.train(
-        ROWS[:120], ROWS[120:], out=out, system="hard-hmm", size=SIZES, **options
-    )
+    return hardalign.train(ROWS[:120], dev, out=out, system="hard-hmm", size=SIZES, **options)
 
 
 @pytest.fixture(scope="module")
@@ -97,3 +96,19 @@ def test_a_run_that_reads_rare_letters_as_unknown_ends_the_same_if_it_is_interru
     other = train(tmp_path / "other", epochs=3, rare_dropout=0.0)
     assert other.description.model.rare_dropout == 0
     assert (tmp_path / "other/weights.safetensors").read_bytes() != files[0].read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("word", "rate", "advised"), [("жab", 0.0, True), ("жab", 0.5, False), ("ab", 0.0, False)]
+)
+def test_training_says_when_unknown_letters_should_be_learned(tmp_path, word, rate, advised):
+    notes = []
+
+    class Notes(Reporter):
+        def note(self, text):
+            notes.append(text)
+
+    dev = [(word, word), ("cab", "cabs")]
+    train(tmp_path / "m", dev, epochs=1, rare_dropout=rate, reporter=Notes())
+    advice = "1 of the 2 development sources have letters that the training data never shows"
+    assert any(advice in note for note in notes) == advised

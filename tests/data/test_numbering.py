@@ -8,7 +8,7 @@ from hardalign.data.encoding import Encoded, Numbering
 from hardalign.data.example import Example
 from hardalign.data.vocabulary import BEGIN, END, RESERVED, UNKNOWN
 
-PLAIN, COPYING = Numbering(TINY), Numbering(TINY, strangers=2)
+PLAIN, COPYING = Numbering(TINY), Numbering(TINY, lambda symbol: symbol != "?")
 SOURCE, TARGET = len(TINY.source), len(TINY.target)
 letters = st.lists(st.sampled_from("abxyéüñß"), max_size=8).map(tuple)
 
@@ -31,7 +31,8 @@ def test_sources_are_numbered_without_a_target():
 
 def test_strangers_have_numbers_beyond_both_alphabets():
     example = Example(("é", "a", "ü", "é"), (("ü", "x", "é"),), ("N",))
-    source = [BEGIN, RESERVED + 4, SOURCE, RESERVED, SOURCE + 1, SOURCE, END]
+    first, second = SOURCE + TARGET, SOURCE + TARGET + 1
+    source = [BEGIN, RESERVED + 4, first, RESERVED, second, first, END]
     expected = Encoded(source, 1, [TARGET + 1, RESERVED, TARGET, END], ("é", "ü"))
     assert COPYING.pair(example) == expected
     assert COPYING.source(example) == Encoded(source, 1, [], ("é", "ü"))
@@ -42,34 +43,44 @@ def test_what_is_no_letter_of_the_source_stays_unknown():
     assert encoded.target == [UNKNOWN, TARGET, END]
 
 
-def test_after_the_last_number_letters_are_unknown():
-    encoded = COPYING.pair(Example(("é", "ü", "ñ"), (("ñ", "ü"),)))
-    assert encoded.source == [BEGIN, SOURCE, SOURCE + 1, UNKNOWN, END]
-    assert encoded.target == [UNKNOWN, TARGET + 1, END]
+def test_what_a_target_cannot_have_stays_unknown():
+    encoded = COPYING.pair(Example(("?", "é"), (("é", "?"),)))
+    assert encoded == Encoded(
+        [BEGIN, UNKNOWN, SOURCE + TARGET, END], 0, [TARGET, UNKNOWN, END], ("é",)
+    )
 
 
 def test_a_letter_of_the_other_side_is_no_stranger():
-    # It has a number there, and a string must not be written in two ways.
-    encoded = COPYING.pair(Example(("x",), (("a", "x"),)))
-    assert encoded == Encoded([BEGIN, UNKNOWN, END], 0, [UNKNOWN, RESERVED, END])
+    # It has its number there, since a string must not be written in two ways.
+    encoded = COPYING.pair(Example(("x", "é"), (("a", "x"),)))
+    source = [BEGIN, SOURCE + RESERVED, SOURCE + TARGET, END]
+    assert encoded == Encoded(source, 0, [UNKNOWN, RESERVED, END], ("é",))
 
 
 def test_an_unknown_tag_is_no_stranger():
     encoded = COPYING.source(Example(("é",), (), ("é",)))
-    assert encoded.source == [BEGIN, UNKNOWN, SOURCE, END]
+    assert encoded.source == [BEGIN, UNKNOWN, SOURCE + TARGET, END]
 
 
-@given(letters, letters, st.integers(0, 3))
-def test_what_can_be_written_comes_back(source, target, strangers):
-    numbering = Numbering(tiny_vocabulary("abc", (), "axy"), strangers)
+@given(letters, letters, st.booleans())
+def test_what_can_be_written_comes_back(source, target, copies):
+    numbering = Numbering(
+        tiny_vocabulary("abc", (), "axy"), (lambda s: s != "ß") if copies else None
+    )
     pair = Example(source, (target,))
     encoded = numbering.pair(pair)
     written, unwritable = encoded.target[:-1], numbering.unwritable(pair)
-    assert len(encoded.strangers) <= strangers
-    assert set(encoded.strangers) <= set(source)
+    seen = set("axy") | (set(source) - set("abcxyß") if copies else set())
+    assert unwritable == [letter for letter in target if letter not in seen]
     assert written.count(UNKNOWN) == len(unwritable)
-    assert all(letter not in encoded.strangers for letter in unwritable)
     if not unwritable:
         decoded = numbering.vocabulary.target.decode(written, encoded.strangers)
         assert decoded == target
     assert encoded.source == numbering.source(pair).source
+    # Whatever can be copied is copied to the number that it has in a target.
+    whole = numbering.pair(Example(source, (source,)))
+    for letter, read, said in zip(source, whole.source[1:-1], whole.target, strict=False):
+        if copies and letter not in "abcß":
+            assert read == len(numbering.vocabulary.source) + said
+        elif letter not in "abc":
+            assert read == UNKNOWN

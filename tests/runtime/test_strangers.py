@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,10 +17,11 @@ from conftest import TINY, tiny_vocabulary
 from decoding.exhaustive import distribution
 from hardalign.data.encoding import Encoded
 from hardalign.data.example import Example
-from hardalign.data.vocabulary import END, RESERVED, UNKNOWN, Alphabet, Vocabulary
+from hardalign.data.formats import FORMATS
+from hardalign.data.vocabulary import BEGIN, END, RESERVED, UNKNOWN, Alphabet, Vocabulary
 from hardalign.decoding import Search, answer, symbol_scores
-from hardalign.options import STRANGERS, copied_symbols, numbering
-from hardalign.runtime import Targets, Words
+from hardalign.options import copied_symbols, numbering
+from hardalign.runtime import Runtime, Targets, Words
 from hardalign.runtime.ensemble import Ensemble
 from hardalign.runtime.tempered import Tempered
 from hardalign.tensors import Tensors
@@ -34,24 +36,33 @@ PAIRS = [
     Example(("ñ", "ß", "é", "ü"), (("ü", "z"),)),
     Example(("a", "b"), (("c", "d"),), ("N",)),
     Example(("c", "é", "é", "d"), ((),)),
+    Example(("z", "é"), (("z", "z"),)),  # z is a letter of the target side alone
 ]
-systems = pytest.mark.parametrize("system", [*COPYING, "hard-hmm copying beside"])
+SYSTEMS = [name for name in COPYING if not name.startswith("hard-monotonic")]
+LAYOUT = FORMATS["sigmorphon"]
+systems = pytest.mark.parametrize("system", [*SYSTEMS, "hard-hmm copying beside"])
 
 
 def larger(tensors: Tensors, vocabulary: Vocabulary) -> tuple[Tensors, Vocabulary]:
-    """The same model with strangers among its letters, behind those that it has."""
+    """The same model with strangers among its letters, behind those that it has.
+
+    And with z, which only the target side has, on the source side too.
+    """
     before_tags = RESERVED + len(vocabulary.source.letters)
     grown = dict(tensors)
-    for name, place in (("encoder", before_tags), ("decoder", len(vocabulary.target))):
+    for name, place, count in (
+        ("encoder", before_tags, len(STRANGE) + 1),
+        ("decoder", len(vocabulary.target), len(STRANGE)),
+    ):
         embedding = tensors[f"{name}.embedding.weight"]
-        rows = [embedding[UNKNOWN]] * len(STRANGE)
-        grown[f"{name}.embedding.weight"] = np.insert(embedding, [place] * len(STRANGE), rows, 0)
+        rows = [embedding[UNKNOWN]] * count
+        grown[f"{name}.embedding.weight"] = np.insert(embedding, [place] * count, rows, 0)
     weight, bias = (tensors[f"head.attention.output.{part}"] for part in ("weight", "bias"))
     grown["head.attention.output.weight"] = np.pad(weight, ((0, len(STRANGE)), (0, 0)))
     grown["head.attention.output.bias"] = np.append(bias, [-np.inf] * len(STRANGE))
     source, target = vocabulary.source, vocabulary.target
     sides = (
-        Alphabet(source.letters + STRANGE, source.tags),
+        Alphabet((*source.letters, *STRANGE, "z"), source.tags),
         Alphabet(target.letters + STRANGE),
     )
     return grown, Vocabulary(*sides)
@@ -70,7 +81,7 @@ def test_equals_a_model_that_has_them_as_letters(system: str) -> None:
     grown, large = larger(tensors, vocabulary)
     copied = dict(enumerate(copied_symbols(config, large)))
     copied = {source: target for source, target in copied.items() if target}
-    runtime, numbers = runtime_of(system, tensors), numbering(config, vocabulary)
+    runtime, numbers = runtime_of(system, tensors), numbering(config, vocabulary, LAYOUT)
     pairs = [numbers.pair(pair) for pair in PAIRS]
     targets = Targets.of(range(len(pairs)), [pair.target for pair in pairs])
     lattice = runtime.follow(runtime.read(Words.of(pairs)), targets)
@@ -86,7 +97,7 @@ def test_equals_a_model_that_has_them_as_letters(system: str) -> None:
 def test_strings_with_strangers_are_part_of_a_proper_distribution(system: str) -> None:
     """And a search, an ensemble and a temperature know them too."""
     vocabulary = spelled_alike(TINY)
-    numbers = numbering(tiny_config(system), vocabulary)
+    numbers = numbering(tiny_config(system), vocabulary, LAYOUT)
     word = numbers.source(Example(("é", "a", "ü")))
     members = [tiny_runtime(system, seed=seed, end=2.0) for seed in (0, 1)]
     for runtime in (members[0], Ensemble(members), Tempered(members[1], 1.7)):
@@ -107,15 +118,35 @@ def test_strings_with_strangers_are_part_of_a_proper_distribution(system: str) -
 
 def test_mates_do_not_matter() -> None:
     vocabulary, runtime = spelled_alike(TINY), tiny_runtime("hard-hmm copying")
-    numbers = numbering(tiny_config("hard-hmm copying"), vocabulary)
+    numbers = numbering(tiny_config("hard-hmm copying"), vocabulary, LAYOUT)
     pairs = [numbers.pair(pair) for pair in PAIRS]
     together = list(symbol_scores(runtime, pairs))
     for pair, scores in zip(pairs, together, strict=True):
         np.testing.assert_allclose(next(symbol_scores(runtime, [pair])), scores, atol=1e-10)
 
 
-def test_only_models_that_can_copy_have_them() -> None:
+def test_members_that_do_not_copy_give_them_no_share() -> None:
+    members = [tiny_runtime(system, end=2.0) for system in ("hard copying", "hard")]
+    numbers = numbering(tiny_config("hard copying"), spelled_alike(TINY), LAYOUT)
+    word = numbers.source(Example(("é",)))
+    alone, joined = (distribution(one, word, 1) for one in (members[0], Ensemble(members)))
+    string = (len(TINY.target),)
+    first = np.exp(members[0].step(*begun(members[0], word)).log_probs[0])
+    other = np.exp(members[1].step(*begun(members[1], word)).log_probs[0])
+    both = np.exp(Ensemble(members).step(*begun(Ensemble(members), word)).log_probs[0])
+    np.testing.assert_allclose(both, (first + np.append(other, 0)) / 2)
+    assert 0 < joined[string] < alone[string]
+
+
+def begun(runtime: Runtime[Any, Any], word: Encoded) -> tuple[Any, Any, Any]:
+    """What the first step of a word takes."""
+    return runtime.start(runtime.read(Words.of([word]))), np.array([0]), np.array([BEGIN])
+
+
+def test_only_models_that_can_copy_from_anywhere_have_them() -> None:
     shared, apart = tiny_vocabulary("ab", (), "ax"), tiny_vocabulary("ab", (), "xy")
-    for system, vocabulary in product(["hard", "hard copying"], [shared, apart]):
-        has = "copying" in system and vocabulary is shared
-        assert numbering(tiny_config(system), vocabulary).strangers == has * STRANGERS
+    cases = product(["hard", "hard copying", "hard-monotonic copying"], [shared, apart])
+    for system, vocabulary in cases:
+        has = system == "hard copying" and vocabulary is shared
+        numbers = numbering(tiny_config(system), vocabulary, LAYOUT)
+        assert bool(numbers.strangers_of(("é",))) == has

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from hardalign.data.example import Example, Symbols
-from hardalign.data.vocabulary import END, Vocabulary
+from hardalign.data.vocabulary import END, UNKNOWN, Vocabulary
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,23 +21,23 @@ class Encoded:
     target: list[int]
     """Letters, end; empty where the target is to be predicted."""
     strangers: Symbols = ()
-    """The letters of the source that have numbers beyond the alphabets; see ``Numbering``."""
+    """Letters of the source that are in neither alphabet, but can be written; see ``Numbering``."""
 
 
 @dataclass(frozen=True)
 class Numbering:
     """Turns examples into the numbers that a model reads and writes.
 
-    A letter that was never seen is unknown. But a model that copies can write it all the same,
-    where the source has it: a stranger. A stranger is in neither alphabet of the vocabulary, and
-    has a number beyond those of each. They are counted anew in every word, so that the first
-    stranger of each has the same two numbers, whatever letter it is.
+    A letter that the source side has never seen is unknown, and is read as such. But a model that
+    copies can write it all the same. There it has the number that it has on the target side, after
+    all numbers of the source side: len(source) + t. If the target side has never seen it either, it
+    is a stranger, and t is one of the numbers after those of the target side. Strangers are counted
+    anew in every word, so that t is len(target) for the first of each, whatever letter it is.
     """
 
     vocabulary: Vocabulary
-    strangers: int = 0
-    """How many different strangers a word may have; other letters that were never seen are
-    unknown."""
+    writes: Callable[[str], bool] | None = None
+    """Says which letters a target may have, in models that copy letters that are unknown."""
 
     def source(self, example: Example) -> Encoded:
         """Numbers a source whose target is to be predicted."""
@@ -48,24 +48,31 @@ class Numbering:
         return self._encoded(pair, pair.targets[0])
 
     def strangers_of(self, source: Symbols) -> Symbols:
-        """Returns the letters of a source that have numbers beyond the alphabets, in order."""
-        if not self.strangers:
+        """Returns the letters of a source that are in neither alphabet, but can be written."""
+        if self.writes is None:
             return ()
         unseen = self.vocabulary.target.unknown(self.vocabulary.source.unknown(source))
-        return tuple(dict.fromkeys(unseen))[: self.strangers]
+        return tuple(filter(self.writes, dict.fromkeys(unseen)))
 
     def unwritable(self, pair: Example) -> list[str]:
-        """Returns the letters of a pair's target that no model with this numbering can write."""
-        strangers = self.strangers_of(pair.source)
+        """Returns the letters of a pair's target that the model cannot write."""
         unknown = self.vocabulary.target.unknown(pair.targets[0])
+        strangers = self.strangers_of(pair.source) if unknown else ()
         return [letter for letter in unknown if letter not in strangers]
 
     def _encoded(self, example: Example, target: Symbols | None) -> Encoded:
-        vocabulary, strangers = self.vocabulary, self.strangers_of(example.source)
-        source = vocabulary.encode_source(example, strangers)
-        written = []
-        if target is not None:
-            written = [*vocabulary.target.encode(target, strangers=strangers), END]
+        source_side, target_side = self.vocabulary.source, self.vocabulary.target
+        strangers = self.strangers_of(example.source)
+        others = {letter: number for number, letter in enumerate(strangers, len(target_side))}
+        unknown = source_side.unknown(example.source) if self.writes else ()
+        numbers = target_side.encode(unknown, others=others)
+        copied = {
+            letter: len(source_side) + number
+            for letter, number in zip(unknown, numbers, strict=True)
+            if number != UNKNOWN
+        }
+        source = self.vocabulary.encode_source(example, copied)
+        written = [] if target is None else [*target_side.encode(target, others=others), END]
         return Encoded(source, len(example.tags), written, strangers)
 
 

@@ -120,6 +120,16 @@ class Format:
         symbols = self._symbols(text, self.target_separator, "target")
         return part(symbols) if self._parts else symbols
 
+    def writes(self, symbol: str) -> bool:
+        """Says whether a target may have a symbol among others: it must come back as it is."""
+        if any(character in symbol for character in "\t\n\r"):
+            return False
+        text = self.target_separator.join(("a", symbol, "a"))
+        try:
+            return self.target_symbols(text) == ("a", symbol, "a")
+        except HardalignError:
+            return False
+
     def tag_symbols(self, text: str) -> Symbols:
         """Normalises and cuts a list of tags; blanks around a tag do not belong to it."""
         pieces = self._symbols(text, self.tag_separator, "list of tags")

@@ -8,9 +8,10 @@ The four reserved numbers have no spelling, so nothing is taken from the user: a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 from hardalign.data.example import Example, Symbols
@@ -44,27 +45,29 @@ class Alphabet:
         return RESERVED + len(self.letters) + len(self.tags)
 
     def encode(
-        self, letters: Sequence[str], tags: Sequence[str] = (), strangers: Sequence[str] = ()
+        self,
+        letters: Sequence[str],
+        tags: Sequence[str] = (),
+        others: Mapping[str, int] = MappingProxyType({}),
     ) -> list[int]:
         """Numbers ``tags``, then ``letters``; what was never seen becomes ``UNKNOWN``.
 
-        Only ``strangers``, letters that are not in this alphabet, have the numbers that follow.
+        But for ``others``, letters that are not in this alphabet and have numbers all the same.
         """
         tag_numbers, letter_numbers = self.tag_numbers, self.letter_numbers
-        if strangers:
-            beyond = {letter: number for number, letter in enumerate(strangers, len(self))}
-            letter_numbers = letter_numbers | beyond
         numbers = [tag_numbers.get(tag, UNKNOWN) for tag in tags]
+        if others:
+            letter_numbers = {**others, **letter_numbers}
         numbers += [letter_numbers.get(letter, UNKNOWN) for letter in letters]
         return numbers
 
     def decode(self, numbers: Iterable[int], strangers: Symbols = ()) -> Symbols:
-        """Returns the letters of ``numbers``, which must not be those of tags or reserved ones."""
-        beyond = len(self)
-        return tuple(
-            self.letters[number - RESERVED] if number < beyond else strangers[number - beyond]
-            for number in numbers
-        )
+        """Returns the letters of ``numbers``, which must not be those of tags or reserved ones.
+
+        Numbers after those of this alphabet are those of ``strangers``.
+        """
+        letters = self.letters + strangers
+        return tuple(letters[number - RESERVED] for number in numbers)
 
     def unknown(self, letters: Iterable[str], tags: Iterable[str] = ()) -> list[str]:
         """Returns the symbols that are not in this alphabet."""
@@ -90,9 +93,11 @@ class Vocabulary:
         source = Alphabet(tuple(sorted(letters)), tuple(sorted(tags)))
         return cls(source, Alphabet(tuple(sorted(targets))))
 
-    def encode_source(self, example: Example, strangers: Symbols = ()) -> list[int]:
-        """Returns begin, tags, letters and end as numbers."""
-        return [BEGIN, *self.source.encode(example.source, example.tags, strangers), END]
+    def encode_source(
+        self, example: Example, others: Mapping[str, int] = MappingProxyType({})
+    ) -> list[int]:
+        """Returns begin, tags, letters and end as numbers; see ``Alphabet.encode``."""
+        return [BEGIN, *self.source.encode(example.source, example.tags, others), END]
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the content as JSON can hold it."""

@@ -22,7 +22,7 @@ import numpy as np
 from hardalign.errors import HardalignError
 from hardalign.runtime.interface import Runtime, Step
 from hardalign.runtime.lattice import Lattice, Rescored, draw
-from hardalign.runtime.numbers import Floats, Ints, log_softmax, logsumexp, unwarned
+from hardalign.runtime.numbers import Floats, Ints, log_softmax, logsumexp, unwarned, widened
 from hardalign.runtime.steps import scores_of_steps
 from hardalign.runtime.words import Targets, Words
 
@@ -59,7 +59,9 @@ class Ensemble(Runtime[Each, Each]):
             member.step(own, rows, symbols, tolerance)
             for member, own in zip(self._members, state, strict=True)
         ]
-        log_probs = _mean(np.stack([step.log_probs for step in steps]))
+        # Members that copy may write letters of these words that others cannot.
+        columns = max(step.log_probs.shape[1] for step in steps)
+        log_probs = _mean(np.stack([widened(step.log_probs, columns) for step in steps]))
         alpha = np.mean([step.alpha for step in steps], 0)
         return Step(log_probs, alpha, tuple(step.state for step in steps))
 

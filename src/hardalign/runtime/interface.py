@@ -24,7 +24,8 @@ class Step(Generic[State]):
 
     log_probs: Floats
     """[N, V] of the next symbol: column 0 is the end, column k the letter numbered END + k. A
-    system with a silent action has one more column for it."""
+    system with a silent action has one more column for it; where words have letters that were never
+    seen, which a model copies, these follow all others."""
     alpha: Floats
     """[N, J] where the model looks before the next symbol is known."""
     state: State
@@ -35,7 +36,8 @@ class Runtime(ABC, Generic[Memory, State]):
     """A distribution over target strings for each source string."""
 
     symbols: int
-    """How many symbols can be produced, the end included."""
+    """How many symbols can be produced, the end included; besides, letters of a word that were
+    never seen, where a model copies them."""
     silent: int = -1
     """Number of an action that writes nothing, so that a string can be written in many ways; −1 if
     there is none, and the steps of a string are its symbols. A model takes silent actions at most

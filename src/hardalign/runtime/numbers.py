@@ -33,6 +33,14 @@ def log_softmax(x: Floats, axis: int = -1) -> Floats:
     return x
 
 
+def widened(log_probs: Floats, columns: int) -> Floats:
+    """Returns log-probabilities [N, V] with as many columns as are wanted, −inf in new ones."""
+    missing = columns - log_probs.shape[1]
+    if not missing:
+        return log_probs
+    return np.pad(log_probs, ((0, 0), (0, missing)), constant_values=-np.inf)
+
+
 def rows_of(table: Floats, rows: Ints) -> Floats:
     """Returns rows [N, ...] of a table [M, ...]; the table itself where these are all of it."""
     if len(rows) == len(table) and (len(rows) == 1 or (rows == np.arange(len(rows))).all()):

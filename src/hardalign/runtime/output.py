@@ -5,8 +5,8 @@ products are done once for each prefix and once for each source symbol. What is 
 (i, j) is a sum, a tanh and its share of one product with W.
 
 In a model that copies, a position emits its own symbol with a probability g_j, which comes from the
-same tanh (``hardalign.options``). It has more columns than W has rows: those of letters that were
-never seen, which come from copying alone.
+same tanh (``hardalign.options``). Where words have letters that were never seen, there are more
+columns than W has rows: these letters come from copying alone.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 
 from hardalign.data.vocabulary import END
 from hardalign.runtime.encoder import SourceStates, SourceVectors
-from hardalign.runtime.numbers import Bools, Floats, Ints, log_softmax, logsumexp
+from hardalign.runtime.numbers import Bools, Floats, Ints, log_softmax, logsumexp, widened
 from hardalign.runtime.words import Targets, Words
 
 CHUNK_FLOATS = 1 << 19
@@ -38,6 +38,8 @@ class OutputKeys:
     none; None in models that do not copy."""
     present: Bools
     """[B, J] true at source symbols, false at padding."""
+    columns: int
+    """V, how many symbols can be written: those of W, and of strangers that words here have."""
 
 
 class Output:
@@ -62,17 +64,13 @@ class Output:
         combine = np.ascontiguousarray(combine.T)  # as products of few vectors read it fastest
         self._query, self._key = combine[:hidden], combine[hidden:]
         # Reserved symbols are never produced: the end is the first that can be.
-        weight, bias = (tensors[f"{name}.output.{part}"][END:] for part in ("weight", "bias"))
+        self._weight = tensors[f"{name}.output.weight"][END:].T
+        self._output_bias = tensors[f"{name}.output.bias"][END:]
+        self.symbols = len(self._output_bias)
         self._copied = np.array(copied, np.intp) - END if len(copied) else None
         if self._copied is not None:
             self._gate = tensors[f"{name}.gate.weight"][0]
             self._gate_bias = tensors[f"{name}.gate.bias"]
-            # Strangers, which the softmax does not have: their logits are −inf.
-            rows = int(self._copied.max()) + 1 - len(weight)
-            weight = np.pad(weight, ((0, rows), (0, 0)))
-            bias = np.pad(bias, (0, rows), constant_values=-np.inf)
-        self._weight, self._output_bias = weight.T, bias
-        self.symbols = len(bias)
 
     def queries(self, decoded: Floats) -> Floats:
         """Returns the decoder half of S(h ⊕ e) with its bias: [..., d_s]."""
@@ -82,8 +80,14 @@ class Output:
 
     def keys(self, words: Words, states: SourceStates) -> OutputKeys:
         """Returns what each source symbol brings."""
-        copied = None if self._copied is None else self._copied[words.symbols]
-        return OutputKeys(states.project(self._key), copied, words.present)
+        copied, columns = None, self.symbols
+        if self._copied is not None:
+            known = np.minimum(words.symbols, len(self._copied) - 1)
+            # Numbers after all those of the source side are those of the target side.
+            beyond = words.symbols - len(self._copied)
+            copied = np.where(beyond < 0, self._copied[known], beyond - END)
+            columns = max(columns, int(copied.max(initial=-1)) + 1)
+        return OutputKeys(states.project(self._key), copied, words.present, columns)
 
     def log_probs(self, joint: Floats) -> Floats:
         """Returns log softmax(W f) [..., V] of vectors f = tanh(S (h ⊕ e)) [..., d_s]."""
@@ -91,15 +95,16 @@ class Output:
         logits += self._output_bias
         return log_softmax(logits)
 
-    def emission(self, sums: Floats, own: Ints | None) -> Floats:
+    def emission(self, sums: Floats, own: Ints | None, columns: int) -> Floats:
         """Returns log p(· | j, y_<i, x) [R, V] of R cells.
 
         Args:
             sums: [R, d_s] of both halves of S(h ⊕ e); they are overwritten.
             own: [R] the classes of symbols that may be copied, as ``OutputKeys.copied`` has them.
+            columns: V
         """
         joint = np.tanh(sums, out=sums)
-        log_probs = self.log_probs(joint)
+        log_probs = widened(self.log_probs(joint), columns)
         if own is not None:
             copied, rest = self._gates(joint, own)
             log_probs += rest[:, None]
@@ -139,7 +144,9 @@ class Output:
             logits = np.tanh(joint, out=joint) @ self._weight
             logits += self._output_bias
             classes = targets.classes[p, i]
-            values[part] = logits[np.arange(len(p)), classes] - logsumexp(logits)
+            chosen = logits[np.arange(len(p)), np.minimum(classes, self.symbols - 1)]
+            chosen[classes >= self.symbols] = -np.inf  # strangers
+            values[part] = chosen - logsumexp(logits)
             if keys.copied is not None:
                 own = keys.copied[targets.word[p], j]
                 copied, rest = self._gates(joint, own)
@@ -193,7 +200,7 @@ class Mixture:
         sums = queries.take(row, 0)
         sums += keys.vectors.at(owner, position)
         own = None if keys.copied is None else keys.copied[owner, position]
-        joint = output.emission(sums, own)
+        joint = output.emission(sums, own, keys.columns)
         if len(row) == rows:  # each has but one position, whose weight is 1
             return cls(joint, joint, row, position, length)
         first = np.searchsorted(row, np.arange(rows))

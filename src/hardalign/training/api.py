@@ -29,6 +29,8 @@ from hardalign.training.warmstart import Start
 
 FEW_PAIRS = 1000
 """Below this, training says what is worth trying."""
+MANY_UNSEEN = 0.02
+"""Of the development sources; if more have unknown letters, training says what may help."""
 
 
 def train(
@@ -238,6 +240,12 @@ def train(
         reporter.note(
             f"{others} of the {len(data.dev)} development sources have other forms in the training "
             "data; read beside the lemma (known forms 1) they may show how it is inflected"
+        )
+    unseen = data.unseen(vocabulary)
+    if epochs and not model.rare_dropout and unseen > MANY_UNSEEN * len(data.dev):
+        reporter.note(
+            f"{unseen} of the {len(data.dev)} development sources have letters that the training "
+            "data never shows; rare dropout (0.2) teaches how such words are read"
         )
     if epochs and (advice := _advice(description, pairs)):
         reporter.note(advice)

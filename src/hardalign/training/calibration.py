@@ -15,7 +15,7 @@ from hardalign.data.encoding import Encoded, batches_by_symbols
 from hardalign.data.vocabulary import END, Vocabulary
 from hardalign.decoding import predictions
 from hardalign.runtime.interface import Runtime
-from hardalign.runtime.numbers import Floats, Ints, logsumexp, unwarned
+from hardalign.runtime.numbers import Floats, Ints, logsumexp, unwarned, widened
 from hardalign.runtime.steps import taken
 from hardalign.runtime.words import Targets, Words
 from hardalign.training.job import Development
@@ -103,7 +103,9 @@ def _steps(runtime: Runtime[Any, Any], pairs: Sequence[Encoded]) -> tuple[Floats
             numbers += step.log_probs.size
         if numbers > MOST_NUMBERS:
             break
-    return np.concatenate(distributions), np.concatenate(columns), np.concatenate(owners)
+    most = max(one.shape[1] for one in distributions)
+    log_probs = np.concatenate([widened(one, most) for one in distributions])
+    return log_probs, np.concatenate(columns), np.concatenate(owners)
 
 
 def _spread(batches: list[list[int]]) -> list[list[int]]:

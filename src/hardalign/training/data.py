@@ -45,6 +45,10 @@ class TrainingData:
             tags[example.source].add(example.tags)
         return sum(bool(tags[example.source] - {example.tags}) for example in self.dev)
 
+    def unseen(self, vocabulary: Vocabulary) -> int:
+        """Returns how many sources of the development set have letters that are unknown."""
+        return sum(bool(vocabulary.source.unknown(example.source)) for example in self.dev)
+
     def beside(self, forms: KnownForms) -> TrainingData:
         """Returns the same data with known forms beside their sources."""
         train, dev = ([forms.beside(one) for one in part] for part in (self.train, self.dev))

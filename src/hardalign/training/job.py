@@ -61,7 +61,7 @@ class Job:
         start: Start | None = None,
     ) -> Job:
         """Number the data of a run."""
-        numbers = numbering(description.model, description.vocabulary)
+        numbers = numbering(description.model, description.vocabulary, description.format)
         config = description.training
         examples = [*train, *invent(train, config.invent, config.seed)]
         pairs = [numbers.pair(pair) for pair in training_pairs(examples)]

@@ -54,7 +54,7 @@ def train_members(task: Task, reporter: Reporter, processes: int) -> None:
     else:
         _train_beside(members, processes, reporter)
     if training.epochs and description.schedule is None:
-        numbers = numbering(description.model, description.vocabulary)
+        numbers = numbering(description.model, description.vocabulary, description.format)
         calibrate(claim.folder, Development.of(claim.dev, numbers))
 
 
