@@ -83,7 +83,7 @@ class ModelConfig(_Settings):
     """The share of target symbols that training keeps from the decoder; the paper keeps none."""
     rare_dropout: float = 0.0
     """How often training reads a symbol as unknown that occurs once; others the less, the more
-    often they occur. The paper never does."""
+    often they occur. The paper never does; systems with input feeding on the source side alone."""
     samples: int = 2
     """Positions drawn at each step, where training draws any."""
     copying: bool = False

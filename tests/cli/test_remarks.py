@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Command, write_model
+from hardalign.data.example import Example
+from hardalign.data.formats import FORMATS
 
 CUT_OFF = "2 predictions were cut off at 4 times the length of the source (first: 'ab')"
 UNWRITABLE = (
@@ -48,3 +50,12 @@ def test_a_drawn_prediction_that_was_cut_off(command: Command, endless: Path) ->
     result = command("plot", endless, "ab")
     assert "cut off at 4 times the length of the source" in result.err
     assert command("plot", endless, "ab", "AB").err == ""
+
+
+def test_tags_that_are_missing(command: Command, tmp_path: Path) -> None:
+    examples = [Example(("a", "b"), (("A",),), ("N", "V"))]
+    model = write_model(tmp_path / "model", examples=examples, layout=FORMATS["sigmorphon"])
+    result = command("predict", model, "-", stdin=b"ab\t\nab\tN\n\n")
+    assert result.code == 0, result.err
+    assert "1 source has no tags; the model was trained with tags" in result.err
+    assert "no tags" not in command("predict", model, "-", stdin=b"ab\tN;V\n").err

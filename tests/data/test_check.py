@@ -70,6 +70,14 @@ def test_the_same_lemma_with_other_tags_is_another_question() -> None:
     assert "(V;PST) → went" in contradiction["contradictions"].samples[0]
 
 
+def test_lines_whose_tags_are_missing() -> None:
+    tagged, bare = ("cat", "cats", "N;PL"), ("dog", "dogs", "")
+    missing = findings([tagged, bare], FORMATS["sigmorphon"])["no tags"]
+    assert (missing.count, missing.samples) == (1, ("line 2: dog → dogs",))
+    for rows, layout in (([tagged], "sigmorphon"), ([bare], "sigmorphon"), ([bare[:2]], "pairs")):
+        assert "no tags" not in findings(rows, FORMATS[layout])
+
+
 def test_spellings_that_are_read_alike_are_duplicates() -> None:
     rows: list[tuple[str, ...]] = [("É", "x"), ("e\u0301", "x")]
     assert "duplicates" not in findings(rows)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
@@ -90,6 +91,16 @@ def test_lists_of_single_words() -> None:
     # One pair for every target; the fake gives −1 per symbol and end to what it would not say.
     assert [one.log_prob for one in report.doubts] == sorted([-1.0, -4, -5, -4, -4, -5])
     assert report.doubts[0].example.targets == (("B", "AE1", "T", "S"),)
+
+
+def test_an_improbable_pair_is_named_by_its_own_line() -> None:
+    lines = [item("cat", "K AE1 T"), item("bat", "B"), item("cat", "X Y Z"), item("cat", "K AE1 T")]
+    report = found([replace(one, line=line) for line, one in enumerate(lines, start=1)])
+    assert report.n == 2
+    doubts = {doubt.example.targets[0]: doubt.example.line for doubt in report.doubts}
+    assert doubts == {("K", "AE1", "T"): 1, ("B",): 2, ("X", "Y", "Z"): 3}
+    rows = [row[1:4] for row in tsv_rows(report, SPELL) if row[0] == "improbable pair"]
+    assert ["cat", "X Y Z", "3"] in rows
 
 
 def test_tags_shift_the_columns() -> None:

@@ -57,10 +57,10 @@ def errors(
         )
     predictor = load(model)
     layout = predictor.description.format
-    items = evaluation_items(files.read(file, layout))
+    examples = list(files.read(file, layout))
     unknown = UnknownSymbols(predictor.description.vocabulary.source)
-    report = find_errors(predictor, items, unknown=unknown, threads=threads_or_cores(threads))
-    remark_on_items(predictor, items, unknown, report.cut_off)
+    report = find_errors(predictor, examples, unknown=unknown, threads=threads_or_cores(threads))
+    remark_on_items(predictor, evaluation_items(examples), unknown, report.cut_off)
     note_score_kind(predictor.system.score)
     spell = layout.join_target
     system = predictor.description.model.system

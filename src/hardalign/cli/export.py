@@ -42,5 +42,8 @@ def export(
     from hardalign.bundled import model_folder
     from hardalign.folder import load_folder
 
-    export_onnx(*load_folder(model_folder(model)), file)
+    tensors, description = load_folder(model_folder(model))
+    export_onnx(tensors, description, file)
     note(f"the encoder is {file}, the step {step_file(file)}")
+    if description.model.copying:
+        note("letters that were never seen are unknown there; hardalign itself can copy them")

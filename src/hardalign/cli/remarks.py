@@ -74,15 +74,17 @@ class Remarks:
 
     def __init__(self, nbest: int, mass: float | None, vocabulary: Vocabulary) -> None:
         self._nbest, self._mass, self._vocabulary = nbest, mass, vocabulary
-        self._sentences = self._items = 0
+        self._sentences = self._untagged = self._items = 0
         self._cut_off: list[int] = []
         self._short: list[int] = []
         self._uncovered: list[int] = []
 
     def watch(self, examples: Iterable[Example]) -> Iterator[Example]:
-        """Passes examples on, and counts those that look like sentences to a model of words."""
+        """Passes examples on, and counts those that look like sentences or lack their tags."""
+        tagged = bool(self._vocabulary.source.tags)
         for example in examples:
             self._sentences += has_blank(example, self._vocabulary)
+            self._untagged += tagged and bool(example.source) and not example.tags
             yield example
 
     def see(self, answer: Answer) -> None:
@@ -104,6 +106,11 @@ class Remarks:
                 f"{many(self._sentences, 'source has', 'sources have')} blanks, which the model "
                 "has never seen; if these are sentences, pronounce them as text, word by word "
                 "(--text)"
+            )
+        if self._untagged:
+            note(
+                f"{many(self._untagged, 'source has', 'sources have')} no tags; the model was "
+                "trained with tags, and guesses what is asked for"
             )
         beam = f"covered to {self._mass} by a beam of {MASS_BEAM_LIMIT}"
         fewer = f"fewer than {self._nbest} predictions: the beam found no more"

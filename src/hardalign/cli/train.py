@@ -105,8 +105,9 @@ def train(
             character. Answers and figures have whole symbols again, alignments have the parts.
         system: What to train.
         size: The paper's two sets of hyperparameters. (default: small, or that of --from)
-        copy: Let a source position also emit its own symbol, where the target side has it: for
-            inflection and other tasks in which most symbols stay.
+        copy: Let a source position also emit its own symbol: for inflection and other tasks in
+            which most symbols stay. Letters that were never seen can be written by it, too.
+            (default: no, or as in --from)
         tags: Tags inside the word are symbols before its letters, where attention sees them. Tags
             beside it are read by the decoder at every step. (default: beside, where the system can
             have them there, or as in --from)
@@ -127,7 +128,8 @@ def train(
             so that it learns to look at the source. (default: 0, or as in --from)
         rare_dropout: How often a symbol is read as unknown while training that occurs once; others
             the less, the more often they occur. So it is learned how words with unknown symbols
-            are read. (default: 0, or as in --from)
+            are read; in systems without input feeding on both sides, in others on the source side.
+            (default: 0, or as in --from)
         average: Keep the mean of the weights over about the last thousand steps, which is good
             after fewer epochs than those of the last step, which the paper keeps.
         invent: Learn from so many invented examples too: real affixes around random stems, for

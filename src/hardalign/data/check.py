@@ -78,6 +78,7 @@ def check(
         *_symbols("source", [pair.source for pair in pairs], pairs, rare),
         *_symbols("target", [pair.targets[0] for pair in pairs], pairs, rare),
         *_symbols("tag", [pair.tags for pair in pairs], pairs, rare),
+        *_untagged(pairs, layout),
         *_headings(pairs, layout),
         *_blanks(pairs, layout),
         *_spellings(spelt, layout),
@@ -118,6 +119,13 @@ def _show(pair: Example, layout: Format) -> str:
     target = layout.join_target(pair.targets[0])
     tags = f" ({layout.tag_separator.join(pair.tags)})" if pair.tags else ""
     return f"line {pair.line}: {pair.text}{tags} → {target}"
+
+
+def _untagged(pairs: Sequence[Example], layout: Format) -> list[Finding]:
+    """Finds lines whose tags are missing, where others have some."""
+    bare = [_show(pair, layout) for pair in pairs if not pair.tags]
+    message = "lines whose column of tags is empty, where others have tags"
+    return _finding("no tags", message, bare if len(bare) < len(pairs) else [])
 
 
 def _repetitions(pairs: Sequence[Example], layout: Format) -> list[Finding]:
@@ -273,7 +281,8 @@ def _comparison(
         ),
         *_finding(
             "unspellable symbols",
-            "symbols of targets that are not in the training data: no model of it can write them",
+            "symbols of targets that are not in the training data: no model of it can write them, "
+            "but one that copies those of the source",
             unknown(lambda pair: pair.targets[0]),
         ),
     ]

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from rapidfuzz.distance import Levenshtein
 
-from hardalign.data.example import Example, Symbols, training_pairs
+from hardalign.data.example import Example, Symbols, evaluation_items, training_pairs
 from hardalign.data.vocabulary import UnknownSymbols
 from hardalign.decoding import Search
 from hardalign.notation import BEGIN, END
@@ -161,12 +161,13 @@ class ErrorReport:
 
 def find_errors(
     predictor: Predictor,
-    items: Sequence[Example],
+    examples: Sequence[Example],
     *,
     unknown: UnknownSymbols | None = None,
     threads: int = 1,
 ) -> ErrorReport:
-    """Predicts items, as ``evaluation_items`` makes them, greedily and looks at what is wrong."""
+    """Predicts the sources of examples, each once, greedily and looks at what is wrong."""
+    items = evaluation_items(examples)
     confusions: dict[Slip, Confusion] = {}
     lengths, confidence, tags = (defaultdict[str, Group](Group) for _ in range(3))
     right: list[Outcome] = []
@@ -182,7 +183,9 @@ def find_errors(
             group.wrong += not outcome.correct
         for slip, column in slips(outcome):
             confusions.setdefault(slip, Confusion(slip)).add(outcome, column)
-    pairs = list(training_pairs(items))
+    # Each pair once, where it stands in the file first.
+    distinct = {(pair.key, pair.targets): pair for pair in reversed([*training_pairs(examples)])}
+    pairs = sorted(distinct.values(), key=lambda pair: pair.line)
     scores = map(math.fsum, predictor.score(pairs, threads=threads))
     doubts = map(Doubt, pairs, scores)
     return ErrorReport(

@@ -108,7 +108,8 @@ def tsv_rows(report: ErrorReport, spell: Spell) -> Iterator[list[str]]:
             strings = source.text, spell(predicted), spell(expected)
             yield [section, *strings, f"{probability:.6f}"]
     for pair, log_prob in report.doubts:
-        yield ["improbable pair", pair.text, spell(pair.targets[0]), "", f"{log_prob:.6f}"]
+        strings = pair.text, spell(pair.targets[0]), str(pair.line or "")
+        yield ["improbable pair", *strings, f"{log_prob:.6f}"]
 
 
 def percentage(count: int, total: int) -> str:

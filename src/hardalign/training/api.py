@@ -17,7 +17,7 @@ from hardalign.errors import HardalignError
 from hardalign.folder import Description, read_description
 from hardalign.invent import invent as invented_examples
 from hardalign.known_forms import KnownForms
-from hardalign.options import check_options, copied_symbols
+from hardalign.options import check_options, copied_symbols, numbering
 from hardalign.predictor import Predictor, load
 from hardalign.systems import DEFAULT_SYSTEM, find_system
 from hardalign.training.data import Data, read_data
@@ -109,14 +109,15 @@ def train(
         symbol_dropout: The share of target symbols that are kept from the decoder while training,
             so that it learns to look at the source. None likewise.
         rare_dropout: How often a symbol is read as unknown while training that occurs once; others
-            the less, the more often they occur. It teaches how words with unknown symbols are read.
-            None likewise.
+            the less, the more often they occur. It teaches how words with unknown symbols are read;
+            in systems without input feeding on both sides, in others on the source side. None
+            likewise.
         average: Keep the mean of the weights over about the last thousand steps, which is good
             after fewer epochs than those of the last step; the paper does not.
         invent: Learn from so many invented examples too, for inflection: real affixes around stems
             that are random.
-        copying: Whether a source position may also emit its own symbol, where the target side has
-            it; see ``hardalign.options``. None leaves it to the size, if that is one of your own.
+        copying: Whether a source position may also emit its own symbol; see ``hardalign.options``.
+            None leaves it to the size, if that is one of your own.
         tags: ``"inside"`` the word, before its letters, where attention sees them; or ``"beside"``
             it, where the decoder reads them at every step. None likewise; with a size by name it is
             beside, in systems that can have tags there.
@@ -211,7 +212,7 @@ def train(
     if initial is not None:
         new_symbols = initial.unknown(vocabulary)
         vocabulary = initial.extended(vocabulary)
-    data.check(vocabulary)
+    data.check(numbering(model, vocabulary, data.format))
     if data.format.target_parts and not any(len(one) > 1 for one in vocabulary.target.letters):
         reporter.note("no target symbol has several characters: there is nothing to take apart")
     if model.copying and not copied_symbols(model, vocabulary):
@@ -272,7 +273,7 @@ def _advice(description: Description, pairs: int) -> str:
     if description.members == 1:
         advice.append("an ensemble (members 5) is right more often")
     if description.vocabulary.source.tags:
-        if not description.training.invent:
+        if not description.training.invent and not description.model.known_forms:
             advice.append("invented examples (invent 1500) teach how tags change a word")
     elif not description.model.symbol_dropout:
         advice.append(

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import cast
 
 from hardalign.corpora.load import Corpus
+from hardalign.data.encoding import Numbering
 from hardalign.data.example import Example, training_pairs
 from hardalign.data.formats import Format
 from hardalign.data.reading import Skipped, examples_of, read_examples
@@ -54,20 +55,21 @@ class TrainingData:
         train, dev = ([forms.beside(one) for one in part] for part in (self.train, self.dev))
         return replace(self, train=train, dev=dev)
 
-    def check(self, vocabulary: Vocabulary) -> None:
+    def check(self, numbering: Numbering) -> None:
         """Refuse a development set that was plainly written in another format.
 
         Raises:
             InputError: If most source symbols of the development set never occur in training, or
                 no target of it could be predicted.
         """
-        unknown = [vocabulary.source.unknown(item.source, item.tags) for item in self.dev]
+        source = numbering.vocabulary.source
+        unknown = [source.unknown(item.source, item.tags) for item in self.dev]
         total = sum(len(item.source) + len(item.tags) for item in self.dev)
         if 2 * sum(map(len, unknown)) > total:
             message = "most source symbols never occur in the training data"
             raise self._foreign(message, self.dev, unknown)
         pairs = list(training_pairs(self.dev))
-        unknown = [vocabulary.target.unknown(pair.targets[0]) for pair in pairs]
+        unknown = [numbering.unwritable(pair) for pair in pairs]
         if unknown and all(unknown):
             message = "every target has symbols that no target of the training data has"
             raise self._foreign(message, pairs, unknown)
