@@ -99,16 +99,31 @@ def test_a_run_that_reads_rare_letters_as_unknown_ends_the_same_if_it_is_interru
 
 
 @pytest.mark.parametrize(
-    ("word", "rate", "advised"), [("жab", 0.0, True), ("жab", 0.5, False), ("ab", 0.0, False)]
+    ("word", "tags", "options", "advice"),
+    [
+        ("жab", "", {"rare_dropout": 0.0}, "rare dropout (0.2) teaches how such words are read"),
+        ("жab", "", {"rare_dropout": 0.5}, None),
+        ("ab", "", {"rare_dropout": 0.0}, None),
+        ("жab", "PL", {"copying": False}, "a model that copies (copy) can write them"),
+        ("жab", "PL", {"copying": True}, None),
+        ("жab", "PL", {"copying": False, "system": "monotonic"}, None),
+    ],
 )
-def test_training_says_when_unknown_letters_should_be_learned(tmp_path, word, rate, advised):
+def test_training_says_what_helps_with_unknown_letters(tmp_path, word, tags, options, advice):
     notes = []
 
     class Notes(Reporter):
         def note(self, text):
             notes.append(text)
 
-    dev = [(word, word), ("cab", "cabs")]
-    train(tmp_path / "m", dev, epochs=1, rare_dropout=rate, reporter=Notes())
-    advice = "1 of the 2 development sources have letters that the training data never shows"
-    assert any(advice in note for note in notes) == advised
+    rows, dev = ([(*row, tags) for row in part] for part in (ROWS[:9], [(word, word), ROWS[0]]))
+    if not tags:
+        rows, dev = ([row[:2] for row in part] for part in (rows, dev))
+    layout = "sigmorphon" if tags else "pairs"
+    options = {"system": "hard-hmm", "size": SIZES, "epochs": 1} | options
+    hardalign.train(rows, dev, out=tmp_path / "m", format=layout, reporter=Notes(), **options)
+    expected = (
+        f"1 of the 2 development sources have letters that the training data never shows; {advice}"
+    )
+    assert any("never shows" in note for note in notes) == (advice is not None)
+    assert advice is None or expected in notes

@@ -243,10 +243,14 @@ def train(
             "data; read beside the lemma (known forms 1) they may show how it is inflected"
         )
     unseen = data.unseen(vocabulary)
-    if epochs and not model.rare_dropout and unseen > MANY_UNSEEN * len(data.dev):
+    if (
+        epochs
+        and unseen > MANY_UNSEEN * len(data.dev)
+        and (advice := _advice_on_unseen(model, vocabulary))
+    ):
         reporter.note(
             f"{unseen} of the {len(data.dev)} development sources have letters that the training "
-            "data never shows; rare dropout (0.2) teaches how such words are read"
+            f"data never shows; {advice}"
         )
     if epochs and (advice := _advice(description, pairs)):
         reporter.note(advice)
@@ -265,6 +269,14 @@ def _layout(format_: str | Format | None, start: Format | None) -> Format:
             f"the model to begin with reads text as {start.treatment}; so must the data be read"
         )
     return layout
+
+
+def _advice_on_unseen(model: ModelConfig, vocabulary: Vocabulary) -> str:
+    """Returns what may help where sources have unknown letters; empty if it is done already."""
+    if vocabulary.source.tags:  # in inflection most letters stay
+        can_copy = find_system(model.system).can_copy and not model.copying
+        return "a model that copies (copy) can write them" if can_copy else ""
+    return "" if model.rare_dropout else "rare dropout (0.2) teaches how such words are read"
 
 
 def _advice(description: Description, pairs: int) -> str:
