@@ -107,7 +107,8 @@ RECIPES = {
         rows=english_forms,
         format=FORMATS["sigmorphon"],
         words=9_000,
-        examples=("googol\tN;PL", "google\tV;V.PTCP;PRS", "overfit\tV;PST"),
+        sizes=ModelConfig(copying=True, tags="beside"),
+        examples=("googol\tN;PL", "google\tV;V.PTCP;PRS", "overfit\tV;PST", "piñata\tN;PL"),
     ),
 }
 """The models by name."""

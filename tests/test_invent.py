@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from hardalign.data.example import Example
@@ -41,6 +43,22 @@ def test_the_seed_decides():
     assert invent(VERBS, 20, 1) == invent(VERBS, 20, 1) != invent(VERBS, 20, 2)
     assert invent(VERBS, 5, 1) == invent(VERBS, 20, 1)[:5]
     assert invent(VERBS, 0, 1) == []
+
+
+def test_rare_tags_are_drawn_more_often():
+    past = [verb for verb in VERBS if verb.tags == ("PST",)]
+    rare = next(verb for verb in VERBS if verb.tags == ("PTCP",))
+    invented = invent([*past * 5, rare], 4000, 0)
+    # Of 31 pairs one has a tag that occurs once; the tag of the others occurs 30 times.
+    share = sum(one.tags == ("PTCP",) for one in invented) / len(invented)
+    once, often = (10 + 1) ** -0.5, 30 * (10 + 30) ** -0.5
+    assert share == pytest.approx(once / (once + often), abs=0.01)
+
+
+def test_pairs_without_tags_are_drawn_alike():
+    untagged = [replace(verb, tags=()) for verb in VERBS]
+    ends = sum("".join(one.targets[0][-2:]) == "ed" for one in invent(untagged, 2000, 0))
+    assert ends == pytest.approx(1000, abs=100)
 
 
 def test_what_changes_inside_a_stem_is_kept():

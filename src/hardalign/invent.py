@@ -6,16 +6,17 @@ the stretch but its first and last symbol is replaced, on both sides alike:
     walk  walked  V;PST      →      wolutk  wolutked  V;PST
 
 so that a network learns from few examples which affix a tag asks for, and that a stem is copied
-whatever it is (Anastasopoulos & Neubig 2019; Silfverberg & al. 2017).
+whatever it is (Anastasopoulos & Neubig 2019; Silfverberg & al. 2017). Pairs with rare tags are
+drawn more often: their affixes are what few examples teach least.
 """
 
 from __future__ import annotations
 
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import numpy as np
 
@@ -27,6 +28,8 @@ SHORTEST = 3
 """Symbols that a stretch must have."""
 KEPT = 3.0
 """What a kept symbol adds to the score of an alignment, in nats."""
+RARE = 10
+"""What is added to how often a tag occurs, so that what occurs once is not drawn all the time."""
 UNIGRAMS = 0.5
 """The share of symbols that are drawn without regard to the symbol before."""
 
@@ -57,7 +60,15 @@ def invent(examples: Sequence[Example], count: int, seed: int) -> list[Example]:
         )
     stems = [pair.source[s.source : s.source + s.length] for pair, own in places for s in own]
     language = _Language(stems, random.Random(f"invent {seed}"))
-    return [_invented(*language.draw.choice(places), language) for _ in range(count)]
+    weights = list(accumulate(_weights([pair.tags for pair, _ in places])))
+    drawn = (language.draw.choices(places, cum_weights=weights)[0] for _ in range(count))
+    return [_invented(*place, language) for place in drawn]
+
+
+def _weights(tags: Sequence[Symbols]) -> list[float]:
+    """Returns how often to draw each pair, by the inverse root of its rarest tag's count."""
+    counts = Counter(tag for own in tags for tag in own)
+    return [(RARE + min((counts[tag] for tag in own), default=0)) ** -0.5 for own in tags]
 
 
 def _invented(pair: Example, stretches: list[Stretch], language: _Language) -> Example:
