@@ -74,6 +74,7 @@ def test_the_sample_comes_out_as_the_model_card_says(name: str) -> None:
     assert metrics.per == pytest.approx(sample["per"], abs=0.005)
 
 
+@pytest.mark.filterwarnings("ignore::hardalign.predictor.UnknownSymbolsWarning")  # piñata
 @pytest.mark.parametrize("name", BUNDLED)
 def test_the_examples_of_the_model_card(name: str) -> None:
     card = (model_folder(name) / "README.md").read_text("utf-8")
