@@ -24,12 +24,10 @@ corpora = ["syllables"]
 [grid.overrides]
 members = 5
 encoder_layers = 2
-dropout = 0.4
-state_dropout = 0.3
-symbol_dropout = 0.2
-rare_dropout = 0.3
-patience = 2
-epochs = 26
+dropout = 0.3
+state_dropout = 0.2
+symbol_dropout = 0.1
+epochs = 16
 
 [data.syllables]
 train = "train.tsv"

@@ -45,18 +45,26 @@ def test_the_seed_decides():
     assert invent(VERBS, 0, 1) == []
 
 
+PAST = [verb for verb in VERBS if verb.tags == ("PST",)]
+PARTICIPLE = next(verb for verb in VERBS if verb.tags == ("PTCP",))
+
+
 def test_rare_tags_are_drawn_more_often():
-    past = [verb for verb in VERBS if verb.tags == ("PST",)]
-    rare = next(verb for verb in VERBS if verb.tags == ("PTCP",))
-    invented = invent([*past * 5, rare], 4000, 0)
-    # Of 31 pairs one has a tag that occurs once; the tag of the others occurs 30 times.
+    invented = invent([*PAST * 80, *[PARTICIPLE] * 20], 4000, 0)
+    # Of 500 pairs 20 have a tag that no other has; the tag of the others occurs 480 times.
     share = sum(one.tags == ("PTCP",) for one in invented) / len(invented)
-    once, often = (10 + 1) ** -0.5, 30 * (10 + 30) ** -0.5
-    assert share == pytest.approx(once / (once + often), abs=0.01)
+    rare, frequent = 20 * (10 + 20) ** -0.5, 480 * (10 + 480) ** -0.5
+    assert share == pytest.approx(rare / (rare + frequent), abs=0.02)
+
+
+def test_with_plenty_of_inventions_all_pairs_are_drawn_alike():
+    invented = invent([*PAST * 5, PARTICIPLE], 4000, 0)
+    share = sum(one.tags == ("PTCP",) for one in invented) / len(invented)
+    assert share == pytest.approx(1 / 31, abs=0.01)
 
 
 def test_pairs_without_tags_are_drawn_alike():
-    untagged = [replace(verb, tags=()) for verb in VERBS]
+    untagged = [replace(verb, tags=()) for verb in VERBS] * 20
     ends = sum("".join(one.targets[0][-2:]) == "ed" for one in invent(untagged, 2000, 0))
     assert ends == pytest.approx(1000, abs=100)
 

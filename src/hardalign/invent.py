@@ -6,8 +6,9 @@ the stretch but its first and last symbol is replaced, on both sides alike:
     walk  walked  V;PST      →      wolutk  wolutked  V;PST
 
 so that a network learns from few examples which affix a tag asks for, and that a stem is copied
-whatever it is (Anastasopoulos & Neubig 2019; Silfverberg & al. 2017). Pairs with rare tags are
-drawn more often: their affixes are what few examples teach least.
+whatever it is (Anastasopoulos & Neubig 2019; Silfverberg & al. 2017). Where there
+are few inventions for each pair, those with rare tags are drawn more often: their affixes are what
+few examples teach least.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ SHORTEST = 3
 """Symbols that a stretch must have."""
 KEPT = 3.0
 """What a kept symbol adds to the score of an alignment, in nats."""
+PLENTY = 10
+"""With so many inventions for each pair, rare tags have enough of them, and all are drawn alike."""
 RARE = 10
 """What is added to how often a tag occurs, so that what occurs once is not drawn all the time."""
 UNIGRAMS = 0.5
@@ -60,6 +63,8 @@ def invent(examples: Sequence[Example], count: int, seed: int) -> list[Example]:
         )
     stems = [pair.source[s.source : s.source + s.length] for pair, own in places for s in own]
     language = _Language(stems, random.Random(f"invent {seed}"))
+    if count >= PLENTY * len(places):
+        return [_invented(*language.draw.choice(places), language) for _ in range(count)]
     weights = list(accumulate(_weights([pair.tags for pair, _ in places])))
     drawn = (language.draw.choices(places, cum_weights=weights)[0] for _ in range(count))
     return [_invented(*place, language) for place in drawn]
