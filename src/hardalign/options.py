@@ -56,14 +56,9 @@ def copied_symbols(config: ModelConfig, vocabulary: Vocabulary) -> list[int]:
 
 
 def numbering(config: ModelConfig, vocabulary: Vocabulary, layout: Format) -> Numbering:
-    """Returns how a model numbers what it reads and writes.
-
-    Letters that were never seen can be copied where the model may look anywhere: one that never
-    goes back could not write two of them in another order, so that it would find strings impossible
-    that others have.
-    """
-    goes_back = find_system(config.system).attention != "monotone chain"
-    copies = goes_back and bool(copied_symbols(config, vocabulary))
+    """Returns how a model numbers what it reads and writes."""
+    can_copy = find_system(config.system).can_copy_unseen
+    copies = can_copy and bool(copied_symbols(config, vocabulary))
     return Numbering(vocabulary, layout.writes if copies else None)
 
 

@@ -114,6 +114,15 @@ class System:
         return self.head == "hard" and self.can_part_tags
 
     @property
+    def can_copy_unseen(self) -> bool:
+        """Whether letters can be copied that were never seen: where it may look anywhere.
+
+        One that never goes back could not write two of them in another order, so that it would find
+        strings impossible that others have.
+        """
+        return self.can_copy and self.attention != "monotone chain"
+
+    @property
     def can_part_tags(self) -> bool:
         """Whether tags can be beside words; see ``hardalign.options``."""
         return self.feeding is None and self.builders is None

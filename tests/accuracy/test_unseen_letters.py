@@ -107,6 +107,7 @@ def test_a_run_that_reads_rare_letters_as_unknown_ends_the_same_if_it_is_interru
         ("жab", "PL", {"copying": False}, "a model that copies (copy) can write them"),
         ("жab", "PL", {"copying": True}, None),
         ("жab", "PL", {"copying": False, "system": "monotonic"}, None),
+        ("жab", "PL", {"copying": False, "system": "hard-monotonic"}, None),
     ],
 )
 def test_training_says_what_helps_with_unknown_letters(tmp_path, word, tags, options, advice):

@@ -20,17 +20,13 @@ from hardalign.known_forms import KnownForms
 from hardalign.options import check_options, copied_symbols, numbering
 from hardalign.predictor import Predictor, load
 from hardalign.systems import DEFAULT_SYSTEM, find_system
+from hardalign.training.advice import MANY_UNSEEN, on_few, on_unseen
 from hardalign.training.data import Data, read_data
 from hardalign.training.job import Reporter
 from hardalign.training.machine import Machine
 from hardalign.training.members import train_members
 from hardalign.training.run import Task, train_again, train_folder, train_model
 from hardalign.training.warmstart import Start
-
-FEW_PAIRS = 1000
-"""Below this, training says what is worth trying."""
-MANY_UNSEEN = 0.02
-"""Of the development sources; if more have unknown letters, training says what may help."""
 
 
 def train(
@@ -243,16 +239,12 @@ def train(
             "data; read beside the lemma (known forms 1) they may show how it is inflected"
         )
     unseen = data.unseen(vocabulary)
-    if (
-        epochs
-        and unseen > MANY_UNSEEN * len(data.dev)
-        and (advice := _advice_on_unseen(model, vocabulary))
-    ):
+    if epochs and unseen > MANY_UNSEEN * len(data.dev) and (advice := on_unseen(model, vocabulary)):
         reporter.note(
             f"{unseen} of the {len(data.dev)} development sources have letters that the training "
             f"data never shows; {advice}"
         )
-    if epochs and (advice := _advice(description, pairs)):
+    if epochs and (advice := on_few(description, pairs)):
         reporter.note(advice)
     return load(out)
 
@@ -269,34 +261,3 @@ def _layout(format_: str | Format | None, start: Format | None) -> Format:
             f"the model to begin with reads text as {start.treatment}; so must the data be read"
         )
     return layout
-
-
-def _advice_on_unseen(model: ModelConfig, vocabulary: Vocabulary) -> str:
-    """Returns what may help where sources have unknown letters; empty if it is done already."""
-    if vocabulary.source.tags:  # in inflection most letters stay
-        can_copy = find_system(model.system).can_copy and not model.copying
-        return "a model that copies (copy) can write them" if can_copy else ""
-    return "" if model.rare_dropout else "rare dropout (0.2) teaches how such words are read"
-
-
-def _advice(description: Description, pairs: int) -> str:
-    """Returns what is worth trying with so few pairs; empty if all of it is done already."""
-    advice = []
-    if description.members == 1:
-        advice.append("an ensemble (members 5) is right more often")
-    if description.vocabulary.source.tags:
-        if not description.training.invent and not description.model.known_forms:
-            advice.append("invented examples (invent 1500) teach how tags change a word")
-    elif not description.model.symbol_dropout:
-        advice.append(
-            "more dropout (dropout 0.4, state dropout 0.4, symbol dropout 0.2) and patience (2) "
-            "keep a model from learning words by heart"
-        )
-    marked = any(
-        len(one) > 1 and not one.isascii() for one in description.vocabulary.target.letters
-    )
-    if marked and not description.format.target_parts:
-        advice.append("target symbols in characters (target parts) share what is learned of them")
-    if pairs >= FEW_PAIRS or not advice:
-        return ""
-    return f"there are only {pairs} training pairs: {', and '.join(advice)}"
