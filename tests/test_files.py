@@ -13,6 +13,7 @@ from pytest import MonkeyPatch as Monkey  # noqa: PT013
 
 from hardalign.errors import HardalignError
 from hardalign.files import (
+    FRAGMENT,
     make_folder,
     remove_fragments,
     whole_file,
@@ -104,9 +105,12 @@ def test_folders_are_synced_where_they_can_be(tmp_path: Path, monkeypatch: Monke
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o755])
 def test_a_file_keeps_its_mode(mode: int, tmp_path: Path) -> None:
     path = tmp_path / "file"
-    path.touch()
+    path.write_bytes(b"old")
     path.chmod(mode)
-    write_bytes(path, b"new")
+    with whole_file(path) as file:
+        file.write(b"new")
+        (fragment,) = tmp_path.glob(f".*{FRAGMENT}")
+        assert stat.S_IMODE(fragment.stat().st_mode) & ~mode == 0  # nobody else may read it
     assert stat.S_IMODE(path.stat().st_mode) == mode
 
 

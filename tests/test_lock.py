@@ -82,3 +82,18 @@ def test_folders_that_cannot_be_locked(tmp_path: Path) -> None:
     for folder in (tmp_path / "file", tmp_path):
         with pytest.raises(HardalignError, match=r"cannot be w|is a file"), locked(folder, "one"):
             pass
+
+
+def test_a_holder_that_is_a_pipe_or_a_link_is_replaced(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / HOLDER)  # opening it would wait for ever
+    with locked(tmp_path, "one"):
+        assert (tmp_path / HOLDER).is_file()
+        (tmp_path / HOLDER).unlink()
+        os.mkfifo(tmp_path / HOLDER)
+        with pytest.raises(BusyError, match="another process"), locked(tmp_path, "other"):
+            pass
+    (tmp_path / "mine").write_text("mine")
+    (tmp_path / HOLDER).symlink_to("mine")
+    with locked(tmp_path, "one"):
+        pass
+    assert (tmp_path / "mine").read_text() == "mine"

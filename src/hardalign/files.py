@@ -46,7 +46,8 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
         # The name is cut because it grows here, and may already be as long as names can be.
         beginning = f".{target.name[:60]}."
         remove_fragments(target.parent, beginning)
-        with _new_fragment(target.parent, beginning) as (fragment, handle):
+        mode = 0o666 if before is None else stat.S_IMODE(before.st_mode) & 0o777
+        with _new_fragment(target.parent, beginning, mode) as (fragment, handle):
             with os.fdopen(handle, "wb") as file:
                 yield file
                 file.flush()
@@ -89,7 +90,7 @@ def _remove_abandoned(fragment: Path) -> None:
 
 
 @contextlib.contextmanager
-def _new_fragment(folder: Path, beginning: str) -> Iterator[tuple[Path, int]]:
+def _new_fragment(folder: Path, beginning: str, mode: int) -> Iterator[tuple[Path, int]]:
     """Create a fragment and open it, locked until it has its place; if that fails, it is removed.
 
     The lock is dropped by the death of whoever holds it.
@@ -98,7 +99,7 @@ def _new_fragment(folder: Path, beginning: str) -> Iterator[tuple[Path, int]]:
     fragment = folder / f"{beginning}{secrets.token_hex(4)}{FRAGMENT}"
     try:
         while keeper is None:
-            handle = os.open(fragment, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666)
+            handle = os.open(fragment, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, mode)
             if fcntl is None:
                 break
             keeper = os.dup(handle)  # the lock must outlast the writing

@@ -19,7 +19,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from hardalign.errors import HardalignError
-from hardalign.files import explained, make_folder
+from hardalign.files import explained, make_folder, read_bytes
 from hardalign.records import write_json
 
 LOCK, HOLDER = ".lock", ".holder"
@@ -64,6 +64,9 @@ def locked(folder: Path, holder: str) -> Iterator[None]:
             with explained(folder, "written"):
                 raise
     try:
+        with explained(folder, "written"):
+            # Whatever is there, a link or a pipe, is not written to.
+            (folder / HOLDER).unlink(missing_ok=True)
         write_json(folder / HOLDER, record)
         yield
     finally:
@@ -75,8 +78,8 @@ def locked(folder: Path, holder: str) -> Iterator[None]:
 def _read_holder(path: Path) -> dict[str, Any]:
     """Returns who holds the lock; nothing where nobody can know, as just after it was taken."""
     try:
-        record = json.loads(path.read_bytes())
-    except (OSError, ValueError):
+        record = json.loads(read_bytes(path, 1 << 16))
+    except (HardalignError, ValueError):
         return {}
     return record if isinstance(record, dict) else {}
 

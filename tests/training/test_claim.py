@@ -21,8 +21,9 @@ from hardalign.folder import (
     description_files,
     read_description,
 )
+from hardalign.lock import BusyError, locked
 from hardalign.origin import Origin
-from hardalign.training.claim import claim_folder, default_threads
+from hardalign.training.claim import HELD_OUT, claim_folder, default_threads
 
 RUN = Description(ModelConfig(), TrainingConfig(), FORMATS["pairs"], TINY, Origin())
 
@@ -126,6 +127,30 @@ def test_replacing_an_ensemble_leaves_none_of_its_members(tmp_path: Path) -> Non
     assert not (tmp_path / MEMBER.format(0)).exists()
     kept = [path.name for path in (tmp_path / MEMBER.format(1)).iterdir()]
     assert kept == ["notes.txt"]
+
+
+def test_replacing_a_model_never_goes_through_links(tmp_path: Path) -> None:
+    precious, ensemble = tmp_path / "precious", tmp_path / "ensemble"
+    claim_folder(precious, RUN)
+    (precious / WEIGHTS).touch()
+    claim_folder(ensemble, RUN)
+    for name in (MEMBER.format(0), HELD_OUT):
+        (ensemble / name).symlink_to(precious)
+    (ensemble / MEMBER.format(1)).symlink_to("nowhere")
+    (ensemble / WEIGHTS).symlink_to(precious / WEIGHTS)
+    claim_folder(ensemble, RUN, overwrite=True)
+    assert {path.name for path in precious.iterdir()} == {CONFIG, VOCABULARY, WEIGHTS}
+    assert {path.name for path in ensemble.iterdir()} == {CONFIG, VOCABULARY}
+
+
+def test_members_that_are_being_trained_are_left_alone(tmp_path: Path) -> None:
+    claim_folder(tmp_path, RUN)
+    for number in range(2):
+        claim_folder(tmp_path / MEMBER.format(number), RUN)
+    everything = sorted(tmp_path.rglob("*.json"))
+    with locked(tmp_path / MEMBER.format(1), "train"), pytest.raises(BusyError, match="member-1"):
+        claim_folder(tmp_path, RUN, overwrite=True)
+    assert sorted(tmp_path.rglob("*.json")) == everything
 
 
 def test_folders_that_cannot_be_had(tmp_path: Path) -> None:

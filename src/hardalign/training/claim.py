@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from hardalign.folder import (
     description_files,
     read_description,
 )
-from hardalign.lock import HOLDER, LOCK
+from hardalign.lock import HOLDER, LOCK, locked
 from hardalign.records import JSON_LIMIT
 
 FILES = (CHECKPOINT, WEIGHTS, METRICS, VOCABULARY, KNOWN_FORMS, CONFIG)
@@ -82,18 +82,30 @@ def contents(folder: Path) -> set[str]:
 
 
 def remove_model(folder: Path) -> None:
-    """Removes a model, its members and its first run, if it has these; what is not ours stays."""
-    for part in (*folder.glob(MEMBER.format("*")), folder / HELD_OUT):
-        if not part.is_dir():
-            continue
-        remove_model(part)
-        remove_fragments(part)
-        for name in (HOLDER, LOCK):
-            (part / name).unlink(missing_ok=True)
-        with suppress(OSError):  # somebody keeps something there
-            part.rmdir()
-    for name in FILES:
-        (folder / name).unlink(missing_ok=True)
+    """Remove a model, its members and its held-out run; files that are not ours stay.
+
+    A link in place of a part is removed itself: what it points to belongs to somebody else.
+
+    Raises:
+        BusyError: If another process is training a part. Nothing is removed then.
+    """
+    parts = [*folder.glob(MEMBER.format("*")), folder / HELD_OUT]
+    with ExitStack() as locks:
+        held = [part for part in parts if part.is_dir() and not part.is_symlink()]
+        for part in held:
+            locks.enter_context(locked(part, f"overwrite {folder}"))
+        for part in held:
+            remove_model(part)
+            remove_fragments(part)
+        for name in FILES:
+            (folder / name).unlink(missing_ok=True)
+    for part in parts:
+        if part.is_symlink():
+            part.unlink()
+        elif part.is_dir():
+            (part / LOCK).unlink(missing_ok=True)
+            with suppress(OSError):  # somebody keeps something there
+                part.rmdir()
 
 
 def not_empty(folder: Path) -> HardalignError:
