@@ -15,7 +15,6 @@ import pytest
 import safetensors.numpy
 import torch
 
-from conftest import TINY
 from hardalign.bundled import RUN
 from hardalign.config import ModelConfig, TrainingConfig
 from hardalign.data.formats import FORMATS
@@ -34,7 +33,7 @@ from hardalign.records import JSON_DEPTH
 from hardalign.shapes import TRAINING_ONLY
 from hardalign.systems import SYSTEMS
 from hardalign.tensors import read_tensors, write_tensors
-from tiny import tiny_model
+from helpers import TINY, tiny_model
 
 FILES = Origin(train=FileOrigin("a", 3, "x"), dev=FileOrigin("b", 2, "y"))
 

@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 
 import hardalign
-from conftest import TINY, tiny_vocabulary
 from hardalign.data.example import Example
 from hardalign.data.vocabulary import UnknownSymbols
 from hardalign.decoding import Search, answers
@@ -25,7 +24,7 @@ from hardalign.folder import WEIGHTS, write_description
 from hardalign.predictor import UnknownSymbolsWarning
 from hardalign.systems import SYSTEMS
 from hardalign.tensors import write_tensors
-from models import tiny_predictor, tiny_tensors
+from helpers import TINY, tiny_predictor, tiny_tensors, tiny_vocabulary
 
 systems = pytest.mark.parametrize("system", SYSTEMS)
 posterior = [name for name, row in SYSTEMS.items() if row.alignment == "posterior"]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.conftest import result_of, tiny_run, write_epochs
+from experiments.helpers import result_of, tiny_run, write_epochs
 from hardalign.bundled import MODEL, RUN, model_folder
 from hardalign.errors import HardalignError
 from hardalign.folder import METRICS

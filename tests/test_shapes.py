@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from conftest import tiny_vocabulary
 from hardalign.config import SIZES, ModelConfig
 from hardalign.errors import HardalignError
 from hardalign.networks.build import build_model
 from hardalign.shapes import TRAINING_ONLY, parameter_shapes
 from hardalign.systems import SYSTEMS
+from helpers import tiny_vocabulary
 
 CONFIGS = [
     SIZES["small"],

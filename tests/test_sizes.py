@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from conftest import tiny_vocabulary
 from hardalign.config import SIZES, ModelConfig
 from hardalign.data.vocabulary import RESERVED
 from hardalign.networks.build import build_model
 from hardalign.networks.fed import FedTransducer
 from hardalign.sizes import closest, full_joint, merged_joint
+from helpers import tiny_vocabulary
 
 CORPORA = {"CMUDict": (31, 43), "NETtalk": (30, 55)}
 """Source and target symbols of the paper's splits, with the reserved ones."""

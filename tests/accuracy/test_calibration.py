@@ -6,8 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from accuracy.tiny import tiny
-from conftest import TINY, random_pair
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import END
 from hardalign.decoding import Search, answer, log_likelihoods, predictions
@@ -17,6 +15,7 @@ from hardalign.runtime.tempered import Tempered
 from hardalign.training import calibration
 from hardalign.training.calibration import fit_temperature
 from hardalign.training.job import Development
+from helpers import TINY, random_pair, tiny_runtime
 
 
 def drawn(runtime, words=400):
@@ -53,7 +52,7 @@ def judged(runtime, development):
 @pytest.mark.parametrize("system", ["hard", "hard-monotonic", "soft-feed"])
 @pytest.mark.parametrize("temperature", [0.6, 1.0, 2.0])
 def test_the_temperature_of_data_is_found(system, temperature, monkeypatch):
-    runtime = tiny(system, seed=1)
+    runtime = tiny_runtime(system, seed=1, scale=2.0)
     development = drawn(Tempered(runtime, temperature))
     assert len(development.pairs) > 390  # what the length limit cuts off would bias what is found
     assert fit(runtime, development) == pytest.approx(temperature, rel=0.25)  # one bit a word
@@ -63,7 +62,11 @@ def test_the_temperature_of_data_is_found(system, temperature, monkeypatch):
 
 @pytest.mark.parametrize("members", [1, 2])
 def test_no_other_temperature_is_better(members, monkeypatch):
-    runtime = tiny(seed=1) if members == 1 else Ensemble([tiny("hard", k) for k in (1, 2)])
+    runtime = (
+        tiny_runtime(seed=1, scale=2.0)
+        if members == 1
+        else Ensemble([tiny_runtime(seed=k, scale=2.0) for k in (1, 2)])
+    )
     development = drawn(Tempered(runtime, 0.7), words=120)
     monkeypatch.setattr(calibration, "FEW", 1)
     by_answers = fit(runtime, development)
@@ -80,7 +83,7 @@ def test_no_other_temperature_is_better(members, monkeypatch):
 
 
 def test_where_all_answers_are_right_the_likelihood_decides():
-    runtime = tiny(seed=1)
+    runtime = tiny_runtime(seed=1, scale=2.0)
     sources = [random_pair(2, 0, seed=k) for k in range(30)]
     best = predictions(runtime, sources)
     references = [(TINY.target.decode(one.symbols),) for one in best]
@@ -91,7 +94,7 @@ def test_where_all_answers_are_right_the_likelihood_decides():
 
 
 def test_without_pairs_the_temperature_is_1():
-    assert fit(tiny(), Development([], 0, [], [])) == 1
+    assert fit(tiny_runtime(), Development([], 0, [], [])) == 1
 
 
 def test_the_calibration_error_of_figures_made_by_hand():

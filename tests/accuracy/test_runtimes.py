@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from accuracy.tiny import tiny
-from conftest import random_pair
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import BEGIN, END, RESERVED
 from hardalign.decoding import Search, answer
@@ -19,6 +17,7 @@ from hardalign.runtime import Runtime, Targets, Words
 from hardalign.runtime.ensemble import Ensemble
 from hardalign.runtime.tempered import Tempered
 from hardalign.systems import SYSTEMS
+from helpers import random_pair, tiny_runtime
 
 AnyRuntime = Runtime[Any, Any]
 PAIRS = [random_pair(letters, target, seed=letters) for letters, target in ((2, 3), (3, 1), (1, 2))]
@@ -47,7 +46,7 @@ def chain_rule(distribution: Any, target: list[int]) -> list[float]:
 
 @written
 def test_scores_at_a_temperature_are_those_of_the_definition(system: str) -> None:
-    inner, temperature = tiny(system), 1.7
+    inner, temperature = tiny_runtime(system), 1.7
 
     def by_hand(pair: Encoded, prefix: tuple[int, ...]) -> Any:
         powers = np.exp(next_log_probs(inner, pair, prefix)) ** (1 / temperature)
@@ -61,7 +60,7 @@ def test_scores_at_a_temperature_are_those_of_the_definition(system: str) -> Non
 
 
 def test_a_pointer_at_a_temperature_is_scored_along_its_own_path() -> None:
-    inner = tiny("monotonic")
+    inner = tiny_runtime("monotonic")
     lattice = follow(Tempered(inner, 2.0))
     targets = Targets.of(range(len(PAIRS)), [pair.target for pair in PAIRS])
     actions = inner.actions(inner.read(Words.of(PAIRS)), targets)
@@ -76,7 +75,7 @@ def test_a_pointer_at_a_temperature_is_scored_along_its_own_path() -> None:
 
 @systems
 def test_temperature_1_changes_nothing(system: str) -> None:
-    inner = tiny(system)
+    inner = tiny_runtime(system)
     for one, other in zip(
         follow(Tempered(inner, 1.0)).log_probs(), follow(inner).log_probs(), strict=True
     ):
@@ -85,7 +84,7 @@ def test_temperature_1_changes_nothing(system: str) -> None:
 
 @systems
 def test_no_temperature_changes_alignments(system: str) -> None:
-    one, other = follow(Tempered(tiny(system), 2.5)), follow(tiny(system))
+    one, other = follow(Tempered(tiny_runtime(system), 2.5)), follow(tiny_runtime(system))
     assert (one.weights() == other.weights()).all()
     assert (one.best_path() == other.best_path()).all()
 
@@ -94,7 +93,11 @@ def test_no_temperature_changes_alignments(system: str) -> None:
 @pytest.mark.parametrize("members", [1, 3])
 def test_probabilities_of_all_strings_sum_to_1(temperature: float, members: int) -> None:
     """Those up to a length, and of all longer ones together, by their prefixes."""
-    inner = tiny() if members == 1 else Ensemble([tiny("hard-hmm", k) for k in range(members)])
+    inner = (
+        tiny_runtime()
+        if members == 1
+        else Ensemble([tiny_runtime("hard-hmm", seed=k) for k in range(members)])
+    )
     runtime = Tempered(inner, temperature)
     letters = range(RESERVED, RESERVED + 3)
     strings = [list(s) for length in range(4) for s in product(letters, repeat=length)]
@@ -114,7 +117,7 @@ def test_probabilities_of_all_strings_sum_to_1(temperature: float, members: int)
 def test_greedy_strings_are_the_same_at_any_temperature(temperature: float) -> None:
     strings = [
         [best.hypothesis.symbols for (best,) in answer(runtime, PAIRS, Search())]
-        for runtime in (tiny(), Tempered(tiny(), temperature))
+        for runtime in (tiny_runtime(), Tempered(tiny_runtime(), temperature))
     ]
     assert strings[0] == strings[1]
 
@@ -122,7 +125,7 @@ def test_greedy_strings_are_the_same_at_any_temperature(temperature: float) -> N
 @pytest.mark.parametrize("temperature", [0.0, -1.0, float("inf"), float("nan")])
 def test_impossible_temperatures_are_refused(temperature: float) -> None:
     with pytest.raises(HardalignError, match="above 0 and finite"):
-        Tempered(tiny(), temperature)
+        Tempered(tiny_runtime(), temperature)
 
 
 MIXED = ("hard", "hard-hmm", "hard-monotonic")
@@ -130,8 +133,8 @@ MIXED = ("hard", "hard-hmm", "hard-monotonic")
 
 def members(system: str) -> list[AnyRuntime]:
     if system == "mixed":
-        return [tiny(name, k) for k, name in enumerate(MIXED)]
-    return [tiny(system, k) for k in range(3)]
+        return [tiny_runtime(name, seed=k) for k, name in enumerate(MIXED)]
+    return [tiny_runtime(system, seed=k) for k in range(3)]
 
 
 ensembles = pytest.mark.parametrize("system", [*SYSTEMS, "mixed"])
@@ -220,4 +223,4 @@ def test_members_must_fit_together() -> None:
     with pytest.raises(HardalignError, match="needs members"):
         Ensemble([])
     with pytest.raises(HardalignError, match="the same symbols"):
-        Ensemble([tiny("hard"), tiny("monotonic")])
+        Ensemble([tiny_runtime("hard"), tiny_runtime("monotonic")])

@@ -10,10 +10,10 @@ import warnings
 import pytest
 
 import hardalign
-from cli.conftest import Command, command  # noqa: F401 - a fixture
 from hardalign.config import ModelConfig
 from hardalign.predictor import UnknownSymbolsWarning
 from hardalign.training.job import Reporter
+from helpers import Command
 
 SIZES = ModelConfig(embedding=12, encoder=12, decoder=12, dropout=0.0)
 DRAW = random.Random(0)
@@ -63,7 +63,7 @@ def test_no_word_has_those_of_its_mates(model):
         assert set(text) <= set(word) | set("abcdefs")
 
 
-def test_what_cannot_be_written_is_told_from_what_can(command: Command, folder):  # noqa: F811
+def test_what_cannot_be_written_is_told_from_what_can(command: Command, folder):
     pairs = "жab\tжabs\nжab\tщabs\nab\tabs\n".encode()
     result = command("score", folder, "-", stdin=pairs)
     scores = [float(line.split("\t")[2]) for line in result.out.splitlines()]
@@ -79,7 +79,7 @@ def test_what_cannot_be_written_is_told_from_what_can(command: Command, folder):
     assert "could not be aligned: 1 (first: line 2)" in result.err
 
 
-def test_evaluate_counts_them_as_right(command: Command, folder, tmp_path):  # noqa: F811
+def test_evaluate_counts_them_as_right(command: Command, folder, tmp_path):
     file = tmp_path / "test.tsv"
     file.write_text("жab\tжabs\ncбe\tcбes\n", "utf-8")
     result = command("evaluate", folder, file, "--json")

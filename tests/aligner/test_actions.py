@@ -5,10 +5,10 @@ from itertools import accumulate
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conftest import random_pair
 from hardalign.aligner import Path, aligner_pair, oracle_actions
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import BEGIN, END, UNKNOWN
+from helpers import random_pair
 
 STEP = 99
 

@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from browser.chromium import launch
-from serve.conftest import running
+from serve.helpers import running
 
 PATIENCE = 30_000
 """Milliseconds; a busy machine is no failure."""

@@ -12,7 +12,7 @@ from browser.test_page import ask
 from hardalign.data.example import Example
 from hardalign.jobs.errors import find_errors
 from hardalign.jobs.errors_page import page as errors_page
-from serve.conftest import MODELS
+from serve.helpers import MODELS
 
 PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
 DARK = {"color_scheme": "dark"}

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 
 import hardalign
 from hardalign.jobs.lexicon import Lexicon
-from serve.conftest import MODELS, running
+from serve.helpers import MODELS, running
 
 pytestmark = pytest.mark.filterwarnings("ignore::hardalign.predictor.UnknownSymbolsWarning")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from cli.conftest import Command, assert_complains
+from helpers import Command, assert_complains
 
 
 def test_an_ensemble_is_a_model_like_any_other(

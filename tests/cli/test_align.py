@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 import hardalign
-from cli.conftest import Command, assert_complains, write_model
 from hardalign.notation import read_symbols
+from helpers import Command, assert_complains, write_model
 
 
 def test_index_pairs_line_by_line(command: Command, model: Path, pairs: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.conftest import Command, assert_complains, write_model
+from helpers import Command, assert_complains, write_model
 
 
 def test_table_and_list_agree_with_json(command: Command, tmp_path: Path, pairs: Path) -> None:

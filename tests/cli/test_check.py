@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from cli.conftest import Command, assert_complains
+from helpers import Command, assert_complains
 
 
 def test_check(command: Command) -> None:

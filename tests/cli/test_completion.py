@@ -5,10 +5,10 @@ import subprocess
 
 import pytest
 
-from cli.conftest import Command, assert_complains
 from hardalign.cli.main import COMMANDS
 from hardalign.data.formats import FORMATS
 from hardalign.systems import SYSTEMS
+from helpers import Command, assert_complains
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

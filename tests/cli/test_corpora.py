@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from cli.conftest import Command, assert_complains
 from hardalign.corpora.load import CORPORA
 from hardalign.corpora.registry import registry
+from helpers import Command, assert_complains
 
 UNCHECKED = "news15/EnTh"  # a corpus without known checksums, so that any content will do
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from cli.conftest import PAIRS, Command, assert_complains
 from hardalign.files import sha256
 from hardalign.metrics import evaluate
+from helpers import PAIRS, Command, assert_complains
 
 
 def test_prints_metrics_and_signature(command: Command, model: Path, pairs: Path) -> None:

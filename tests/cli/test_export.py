@@ -11,10 +11,10 @@ from unittest import mock
 import onnxruntime
 import pytest
 
-from cli.conftest import Command, assert_complains, write_model
-from export.conftest import EXAMPLE, EXPORTABLE
+from export.helpers import EXAMPLE, EXPORTABLE
 from hardalign.data.formats import FORMATS, Format
 from hardalign.data.reading import read_examples
+from helpers import Command, assert_complains, write_model
 
 
 def test_writes_two_graphs(command: Command, model: Path, tmp_path: Path) -> None:

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cli.conftest import Command, write_model
 from hardalign.bundled import BUNDLED
 from hardalign.systems import SYSTEMS
+from helpers import Command, write_model
 
 
 def test_describes_the_model(command: Command, model: Path) -> None:

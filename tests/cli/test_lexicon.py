@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.conftest import Command, assert_complains
+from helpers import Command, assert_complains
 from jobs.fakes import random_model
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from cli.conftest import Command, assert_complains
 from hardalign.cli import main as cli_main
 from hardalign.cli.main import COMMANDS
 from hardalign.systems import SYSTEMS
 from hardalign.version import __version__
+from helpers import Command, assert_complains
 
 
 def test_help_lists_the_commands(command: Command) -> None:

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from cli.conftest import Command, assert_complains
+from helpers import Command, assert_complains
 
 
 def test_draws_a_row_per_symbol(command: Command, model: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.conftest import Command, assert_complains, write_model
+from helpers import Command, assert_complains, write_model
 
 
 def test_one_line_per_line_in_order(command: Command, model: Path) -> None:

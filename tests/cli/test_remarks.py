@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from cli.conftest import Command, write_model
 from hardalign.data.example import Example
 from hardalign.data.formats import FORMATS
+from helpers import Command, write_model
 
 CUT_OFF = "2 predictions were cut off at 4 times the length of the source (first: 'ab')"
 UNWRITABLE = (

@@ -9,9 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.conftest import Command, assert_complains
-from conftest import eventually
-from experiments.conftest import Here, result_of, write_epochs
+from experiments.helpers import Here, result_of, write_epochs
 from hardalign.bundled import MODEL
 from hardalign.cli.engines import EngineOptions
 from hardalign.experiments import local
@@ -19,6 +17,7 @@ from hardalign.experiments.engine import prepare
 from hardalign.experiments.plan import load_plan
 from hardalign.records import write_json
 from hardalign.runs import LOG, RESULT, epochs_of, read_results
+from helpers import Command, assert_complains, eventually
 
 HARD = """
 [[grid]]

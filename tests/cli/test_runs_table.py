@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from experiments.conftest import tiny_run, write_epochs
+from experiments.helpers import tiny_run, write_epochs
 from hardalign.cli import runs_table
 from hardalign.cli.runs_table import RunsTable
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.conftest import PAIRS, Command, assert_complains, write_model
+from helpers import PAIRS, Command, assert_complains, write_model
 
 
 def rows(text: str) -> list[list[str]]:

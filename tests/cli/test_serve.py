@@ -9,8 +9,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from cli.conftest import Command, assert_complains
 from hardalign.serve.server import listen
+from helpers import Command, assert_complains
 
 MAIN = [sys.executable, "-c", "from hardalign.cli.main import main; main()", "serve"]
 

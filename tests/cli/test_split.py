@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cli.conftest import Command, assert_complains
+from helpers import Command, assert_complains
 
 
 def test_split(command: Command, pairs: Path, tmp_path: Path) -> None:

@@ -12,13 +12,12 @@ from pathlib import Path
 import pytest
 
 import hardalign
-from cli.conftest import PAIRS, Command, assert_complains
-from conftest import eventually
 from hardalign.config import SIZES
 from hardalign.folder import CHECKPOINT, CONFIG, METRICS, VOCABULARY, WEIGHTS
 from hardalign.lock import LOCK
 from hardalign.origin import CorpusOrigin
 from hardalign.systems import SYSTEMS
+from helpers import PAIRS, Command, assert_complains, eventually
 
 FILES = {WEIGHTS, CONFIG, VOCABULARY, METRICS, CHECKPOINT}
 # At this rate a run goes on learning, so that it does not end before it is stopped.

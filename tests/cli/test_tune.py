@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from cli.conftest import Command, assert_complains
-from experiments.conftest import Scripted
+from experiments.helpers import Scripted
 from hardalign.cli.engines import EngineOptions
 from hardalign.experiments.plan import load_plan
 from hardalign.runs import RESULT, Run, read_failures
+from helpers import Command, assert_complains
 
 
 def score(run: Run) -> list[float]:

@@ -9,10 +9,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conftest import random_pairs
 from hardalign.data.encoding import Encoded, batches_by_symbols, shuffled_batches
 from hardalign.data.vocabulary import BEGIN, END, PAD, RESERVED
 from hardalign.networks.batch import collate, pad
+from helpers import random_pairs
 
 rows = st.lists(st.lists(st.integers(1, 9), max_size=6), min_size=1, max_size=6)
 

@@ -3,10 +3,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conftest import TINY, tiny_vocabulary
 from hardalign.data.encoding import Encoded, Numbering
 from hardalign.data.example import Example
 from hardalign.data.vocabulary import BEGIN, END, RESERVED, UNKNOWN
+from helpers import TINY, tiny_vocabulary
 
 PLAIN, COPYING = Numbering(TINY), Numbering(TINY, lambda symbol: symbol != "?")
 SOURCE, TARGET = len(TINY.source), len(TINY.target)

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from conftest import TINY, random_pair, random_pairs
-from decoding.conftest import Table, greedily, strings
 from decoding.exhaustive import distribution
+from decoding.helpers import Table, greedily, strings
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import END, UNKNOWN
 from hardalign.decoding import (
@@ -34,7 +33,7 @@ from hardalign.decoding import (
 from hardalign.errors import HardalignError
 from hardalign.runtime import Runtime, Targets, Words
 from hardalign.systems import SYSTEMS
-from models import tiny_runtime
+from helpers import TINY, random_pair, random_pairs, tiny_runtime
 
 systems = pytest.mark.parametrize("system", SYSTEMS)
 exact = pytest.mark.parametrize("system", [k for k, v in SYSTEMS.items() if v.score == "exact"])

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conftest import random_pair, tiny_vocabulary
-from decoding.conftest import (
+from decoding.exhaustive import distribution
+from decoding.helpers import (
     WORDS,
     Scripted,
     Table,
@@ -20,14 +20,13 @@ from decoding.conftest import (
     sources,
     strings,
 )
-from decoding.exhaustive import distribution
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import BEGIN, END, UNKNOWN
 from hardalign.decoding import LENGTH_LIMIT, log_likelihoods
 from hardalign.decoding.beam import beam_search
 from hardalign.runtime import Runtime, Words
 from hardalign.systems import SYSTEMS
-from models import tiny_runtime
+from helpers import random_pair, tiny_runtime, tiny_vocabulary
 
 systems = pytest.mark.parametrize("system", SYSTEMS)
 XY = tiny_vocabulary(target="xy")

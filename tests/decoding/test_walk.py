@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from conftest import random_pair, tiny_vocabulary
-from decoding.conftest import WORDS, Scripted, greedily, noisy, numbers, sources, strings
 from decoding.exhaustive import distribution
+from decoding.helpers import WORDS, Scripted, greedily, noisy, numbers, sources, strings
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import BEGIN, END
 from hardalign.decoding import LENGTH_LIMIT, Hypothesis, log_likelihoods
@@ -17,7 +16,7 @@ from hardalign.decoding.walk import sample, uniform_noise
 from hardalign.runtime import Runtime, Words
 from hardalign.runtime.numbers import Floats
 from hardalign.systems import SYSTEMS
-from models import tiny_runtime
+from helpers import random_pair, tiny_runtime, tiny_vocabulary
 
 systems = pytest.mark.parametrize("system", SYSTEMS)
 

@@ -63,7 +63,7 @@ def main(address: str) -> None:
             run(command(name), name, ["--help"])
 
     sys.path.insert(0, str(Path(__file__).parents[1]))
-    from experiments.conftest import Here
+    from experiments.helpers import Here
 
     SIZES["small"] = TINY
     local.start_process = Here  # type: ignore[assignment]

@@ -10,7 +10,7 @@ import pytest
 import ray
 import ray.cluster_utils
 
-from experiments.conftest import tiny_run
+from experiments.helpers import tiny_run
 from hardalign.errors import HardalignError
 from hardalign.experiments import cluster
 from hardalign.experiments.cluster import Cluster, KilledError, work

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.conftest import Memory, Scripted, tiny_run
+from experiments.helpers import Memory, Scripted, tiny_run
 from hardalign.errors import HardalignError
 from hardalign.experiments.engine import State, prepare, run_all
 from hardalign.records import write_json

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from experiments.conftest import write_epochs
+from experiments.helpers import write_epochs
 from hardalign.experiments.engine import prepare
 from hardalign.experiments.estimate import seconds_left
 from hardalign.runs import Run

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from experiments.conftest import TINY, tiny_run
+from experiments.helpers import TINY, tiny_run
 from hardalign.corpora.load import load_corpus
 from hardalign.decoding import Search
 from hardalign.errors import HardalignError

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import eventually
-from experiments.conftest import Memory, tiny_run
+from experiments.helpers import Memory, tiny_run
 from hardalign.experiments.engine import prepare, run_all
 from hardalign.experiments.local import (
     BUSY,
@@ -26,6 +25,7 @@ from hardalign.runs import (
     read_results,
     write_failure,
 )
+from helpers import eventually
 
 LONG = tiny_run(words=300, epochs=10_000, learning_rate=1e-4)
 

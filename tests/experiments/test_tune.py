@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.conftest import Here, Memory, Scripted, tiny_run
+from experiments.helpers import Here, Memory, Scripted, tiny_run
 from hardalign.experiments import local
 from hardalign.experiments.engine import STOPPED
 from hardalign.experiments.local import Circumstances, Local

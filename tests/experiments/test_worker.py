@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.conftest import tiny_run
+from experiments.helpers import tiny_run
 from hardalign.experiments import worker
 from hardalign.experiments.local import BUSY, DONE, FAILED
 from hardalign.experiments.worker import work

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conftest import TINY, random_pair, random_pairs
-from export.conftest import VARIANTS, Pair, following, run, tiny_network
+from export.helpers import VARIANTS, Pair, following, run, tiny_network
 from export.reference import Reference
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import BEGIN, END, UNKNOWN
@@ -19,7 +18,7 @@ from hardalign.decoding import LENGTH_LIMIT
 from hardalign.export import export_onnx
 from hardalign.export.graphs import encoder_graph, step_graph
 from hardalign.export.pair import IR_VERSION, OPSET
-from models import tiny_description, tiny_tensors
+from helpers import TINY, random_pair, random_pairs, tiny_description, tiny_tensors
 
 # There are twenty shapes, and every example is of several words and steps.
 few = settings(max_examples=10)

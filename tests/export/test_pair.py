@@ -6,13 +6,12 @@ from pathlib import Path
 import onnx
 import pytest
 
-from conftest import TINY
-from export.conftest import EXAMPLE, EXPORTABLE, export_random
+from export.helpers import EXAMPLE, EXPORTABLE, export_random
 from hardalign.data.example import Example
 from hardalign.errors import HardalignError
 from hardalign.export import METADATA, step_file
 from hardalign.systems import SYSTEMS
-from models import tiny_description
+from helpers import TINY, tiny_description
 
 
 def about(path: Path) -> dict[str, object]:

@@ -9,13 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from conftest import TINY, random_pairs
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import BEGIN, END, RESERVED, UNKNOWN
 from hardalign.networks import actions as module
 from hardalign.networks.actions import Oracle, pointers
 from hardalign.networks.batch import collate
-from tiny import widened
+from helpers import TINY, random_pairs, widened
 
 STEP = 99
 LETTERS, SYMBOLS = len(TINY.source.letters), len(TINY.target.letters)

@@ -4,10 +4,9 @@ import pytest
 import torch
 
 import reference
-from conftest import TINY
 from hardalign.data.vocabulary import END
 from hardalign.networks.attention import Attention, Memory
-from tiny import tiny_model
+from helpers import TINY, tiny_model
 
 BATCH, STEPS, POSITIONS = 3, 4, 5
 LENGTHS = torch.tensor([5, 2, 3])

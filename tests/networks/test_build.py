@@ -13,7 +13,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from conftest import random_pair, random_pairs, tiny_vocabulary
 from hardalign.config import SIZES, ModelConfig
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import RESERVED
@@ -23,7 +22,7 @@ from hardalign.networks.build import build_model, compose
 from hardalign.networks.transducer import Transducer
 from hardalign.ops import emission
 from hardalign.systems import SYSTEMS, System
-from tiny import tiny_model, widened
+from helpers import random_pair, random_pairs, tiny_model, tiny_vocabulary, widened
 
 systems = pytest.mark.parametrize("system", SYSTEMS)
 

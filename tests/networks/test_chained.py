@@ -7,14 +7,13 @@ import torch
 from torch import Tensor
 
 import reference
-from conftest import random_pair, random_pairs
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import END, RESERVED
 from hardalign.networks.attention import Reading
 from hardalign.networks.batch import collate
 from hardalign.networks.chained import ChainAttention
 from hardalign.networks.transducer import Transducer
-from tiny import tiny_model, widened
+from helpers import random_pair, random_pairs, tiny_model, widened
 
 MONOTONE = {"hard-hmm": False, "hard-monotonic": True}
 systems = pytest.mark.parametrize("system", MONOTONE)

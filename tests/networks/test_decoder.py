@@ -4,11 +4,10 @@ import pytest
 import torch
 
 import reference
-from conftest import random_pairs
 from hardalign.data.vocabulary import END
 from hardalign.networks.batch import collate
 from hardalign.networks.decoder import Decoder
-from tiny import tiny_model
+from helpers import random_pairs, tiny_model
 
 layers = pytest.mark.parametrize("layers", [1, 2])
 

@@ -4,10 +4,9 @@ import pytest
 import torch
 
 import reference
-from conftest import random_pairs
 from hardalign.networks.batch import collate
 from hardalign.networks.encoder import Encoder
-from tiny import tiny_model, widened
+from helpers import random_pairs, tiny_model, widened
 
 layers = pytest.mark.parametrize("layers", [1, 2, 3])
 

@@ -5,11 +5,10 @@ import torch
 from torch import Tensor
 
 import reference
-from conftest import random_pair, random_pairs
 from hardalign.networks.attention import Reading
 from hardalign.networks.batch import collate
 from hardalign.networks.fed import FedTransducer
-from tiny import tiny_model
+from helpers import random_pair, random_pairs, tiny_model
 
 SOFT = ["soft-feed", "soft-feed-large"]
 HARD = ["hard-feed", "hard-feed-reinforce"]

@@ -7,12 +7,11 @@ import torch
 from torch import Tensor, nn
 
 import reference
-from conftest import random_pair, random_pairs
 from hardalign.data.encoding import Encoded
 from hardalign.networks import unfed
 from hardalign.networks.batch import collate
 from hardalign.ops.layer import Tolerance
-from tiny import tiny_model
+from helpers import random_pair, random_pairs, tiny_model
 
 SHORT = [random_pair(x, y, seed=5 * x + y) for x, y in product(range(5), range(5))]
 """All lengths up to 4 letters: up to 6 source positions, 5 steps, 7,776 alignments."""

@@ -11,14 +11,13 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 import reference
-from conftest import TINY, random_pair, random_pairs, tiny_vocabulary
 from hardalign.config import SIZES, ModelConfig
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import BEGIN, END, RESERVED, UNKNOWN, Vocabulary
 from hardalign.networks.batch import collate
 from hardalign.networks.build import build_model
 from hardalign.networks.monotonic import MonotonicTransducer, PointerDecoder
-from tiny import tiny_model, widened
+from helpers import TINY, random_pair, random_pairs, tiny_model, tiny_vocabulary, widened
 
 UNTAGGED = tiny_vocabulary(tags=())
 STEP = len(TINY.target)

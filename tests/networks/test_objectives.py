@@ -11,14 +11,13 @@ import torch
 from torch import Tensor
 
 import reference
-from conftest import random_pair, random_pairs
 from hardalign.data.encoding import Encoded
 from hardalign.errors import HardalignError
 from hardalign.networks import objectives
 from hardalign.networks.attention import Reading
 from hardalign.networks.batch import Batch, collate
 from hardalign.networks.transducer import Transducer
-from tiny import tiny_model, widened
+from helpers import random_pair, random_pairs, tiny_model, widened
 
 BOUNDS = {"hard-sampled": reference.bound, "hard-feed-reinforce": reference.fed_bound}
 PAIRS = [random_pair(2, 2, seed=1), random_pair(1, 0, seed=2)]

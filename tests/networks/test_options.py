@@ -9,15 +9,24 @@ import torch
 from torch import Tensor, nn
 
 import reference
-from conftest import TINY, random_pair, random_pairs, tiny_vocabulary
 from hardalign.config import ModelConfig
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import END
 from hardalign.errors import HardalignError
 from hardalign.networks.batch import collate
 from hardalign.networks.build import build_model
-from models import BESIDE, COPYING, copied, spelled_alike
-from tiny import tiny_model, widened
+from helpers import (
+    BESIDE,
+    COPYING,
+    TINY,
+    copied,
+    random_pair,
+    random_pairs,
+    spelled_alike,
+    tiny_model,
+    tiny_vocabulary,
+    widened,
+)
 
 VOCABULARY = spelled_alike(TINY)
 SHORT = [

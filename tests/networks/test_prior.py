@@ -3,12 +3,11 @@ from __future__ import annotations
 import torch
 
 import reference
-from conftest import random_pair, random_pairs
 from hardalign.data.vocabulary import END
 from hardalign.networks.batch import collate
 from hardalign.networks.transducer import Transducer
 from hardalign.sizes import PRIOR_REACH
-from tiny import tiny_model
+from helpers import random_pair, random_pairs, tiny_model
 
 PAIRS = [*random_pairs(12, longest=7, seed=1), random_pair(14, 13, tags=1)]
 

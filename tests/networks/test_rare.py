@@ -6,14 +6,12 @@ from typing import Literal
 import pytest
 import torch
 
-from conftest import TINY
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import BEGIN, END, RESERVED, UNKNOWN
 from hardalign.networks.batch import collate
 from hardalign.networks.build import build_model
 from hardalign.networks.rare import RareDropout
-from models import COPYING, spelled_alike, tiny_config
-from tiny import tiny_model
+from helpers import COPYING, TINY, spelled_alike, tiny_config, tiny_model
 
 FREQUENT, RARE, NEVER, TAG = range(RESERVED, RESERVED + 4)
 PAIRS = [Encoded([BEGIN, TAG, *[FREQUENT] * 4, END], 1, [*[FREQUENT] * 4, END])] * 4

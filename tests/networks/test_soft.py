@@ -4,9 +4,8 @@ import pytest
 import torch
 
 import reference
-from conftest import random_pairs
 from hardalign.networks.batch import collate
-from tiny import tiny_model
+from helpers import random_pairs, tiny_model
 
 
 @pytest.mark.parametrize("seed", [0, 1])

@@ -6,11 +6,10 @@ import pytest
 import torch
 
 import reference
-from conftest import random_pair, random_pairs, tiny_vocabulary
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import END, RESERVED
 from hardalign.networks.batch import collate
-from tiny import tiny_model
+from helpers import random_pair, random_pairs, tiny_model, tiny_vocabulary
 
 systems = pytest.mark.parametrize("system", ["hard", "soft"])
 shapes = pytest.mark.parametrize(

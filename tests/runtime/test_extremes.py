@@ -7,11 +7,10 @@ import time
 import numpy as np
 import pytest
 
-from conftest import random_pair, tiny_vocabulary
 from hardalign.data.vocabulary import BEGIN
 from hardalign.runtime import Targets, Words
 from hardalign.systems import SYSTEMS
-from models import tiny_runtime
+from helpers import random_pair, tiny_runtime, tiny_vocabulary
 
 systems = pytest.mark.parametrize("system", SYSTEMS)
 

@@ -3,11 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from conftest import random_pair
 from hardalign.errors import HardalignError
 from hardalign.runtime import Targets, Words
 from hardalign.runtime.lattice import Independent, Weighted, draw
-from models import tiny_runtime
+from helpers import random_pair, tiny_runtime
 
 HALF = np.log(0.5)
 

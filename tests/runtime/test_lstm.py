@@ -7,11 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reference
-from conftest import random_pairs
 from hardalign.runtime.encoder import Encoder
 from hardalign.runtime.lstm import LSTM, BothWaysReader, Carried, distinct
 from hardalign.runtime.words import Words
-from models import tiny_tensors
+from helpers import random_pairs, tiny_tensors
 from runtime.plain import Array
 
 TENSORS = tiny_tensors(layers=2)

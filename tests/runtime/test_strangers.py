@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from conftest import TINY, tiny_vocabulary
 from decoding.exhaustive import distribution
 from hardalign.data.encoding import Encoded
 from hardalign.data.example import Example
@@ -25,7 +24,16 @@ from hardalign.runtime import Runtime, Targets, Words
 from hardalign.runtime.ensemble import Ensemble
 from hardalign.runtime.tempered import Tempered
 from hardalign.tensors import Tensors
-from models import COPYING, runtime_of, spelled_alike, tiny_config, tiny_runtime, tiny_tensors
+from helpers import (
+    COPYING,
+    TINY,
+    runtime_of,
+    spelled_alike,
+    tiny_config,
+    tiny_runtime,
+    tiny_tensors,
+    tiny_vocabulary,
+)
 from runtime.plain import plain
 
 STRANGE = tuple("éüñß")

@@ -10,7 +10,6 @@ import pytest
 import torch
 
 import reference
-from conftest import TINY, random_pair, random_pairs, tiny_vocabulary
 from decoding.exhaustive import distribution
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import BEGIN, END, UNKNOWN, Vocabulary
@@ -20,15 +19,19 @@ from hardalign.networks.batch import collate
 from hardalign.networks.build import build_model
 from hardalign.runtime import Lattice, Runtime, Targets, Words, build_runtime
 from hardalign.systems import SYSTEMS
-from models import (
+from helpers import (
     BESIDE,
+    TINY,
     VARIANTS,
     copied,
+    random_pair,
+    random_pairs,
     runtime_of,
     spelled_alike,
     tiny_config,
     tiny_runtime,
     tiny_tensors,
+    tiny_vocabulary,
 )
 from runtime.plain import Array, Plain, oracle_path, plain
 

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from conftest import random_pairs
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import BEGIN, END, PAD, UNKNOWN
 from hardalign.runtime.words import Targets, Words, pad, source_columns
+from helpers import random_pairs
 
 
 def test_words_side_by_side() -> None:

@@ -9,7 +9,7 @@ from hardalign.jobs.lexicon import Lexicon
 from hardalign.serve.answering import answer_words
 from hardalign.serve.collection import describe_models
 from hardalign.serve.messages import AlignmentAnswer
-from serve.conftest import MODELS
+from serve.helpers import MODELS
 
 
 @pytest.mark.parametrize("alignments", [False, True])

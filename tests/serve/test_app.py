@@ -11,7 +11,7 @@ from hardalign.serve import batcher
 from hardalign.serve.app import PAGE
 from hardalign.serve.messages import Limits
 from hardalign.version import __version__
-from serve.conftest import MODELS, Gate, Serve, running
+from serve.helpers import MODELS, Gate, Serve, running
 
 pytestmark = pytest.mark.filterwarnings("ignore::hardalign.predictor.UnknownSymbolsWarning")
 

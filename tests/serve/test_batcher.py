@@ -15,7 +15,7 @@ from hardalign.serve.answering import answer_words
 from hardalign.serve.batcher import Batcher
 from hardalign.serve.messages import WordAnswer
 from hardalign.serve.question import Question
-from serve.conftest import MODELS, Gate
+from serve.helpers import MODELS, Gate
 
 T = TypeVar("T")
 TAGS = {"tagged": "\tN;V"}

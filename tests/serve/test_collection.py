@@ -9,7 +9,7 @@ from hardalign.predictor import Predictor
 from hardalign.serve import collection
 from hardalign.serve.collection import describe_models, load_lexicons, load_models
 from hardalign.systems import SCORES
-from serve.conftest import MODELS, tiny_predictor
+from serve.helpers import MODELS, tiny_predictor
 
 
 @pytest.fixture

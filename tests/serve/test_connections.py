@@ -20,9 +20,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from conftest import eventually
 from hardalign.serve.connections import BACKLOG, MOST, OWN_FILES, Allowance, Once
-from serve.conftest import MODELS, Gate, Serve, running
+from helpers import eventually
+from serve.helpers import MODELS, Gate, Serve, running
 
 pytestmark = pytest.mark.filterwarnings("ignore::hardalign.predictor.UnknownSymbolsWarning")
 
@@ -187,7 +187,7 @@ SERVER = """
 import resource, sys
 sys.path[:0] = {paths!r}
 resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))
-from models import tiny_predictor
+from helpers import tiny_predictor
 from hardalign.serve.app import create_app
 from hardalign.serve.messages import Limits
 from hardalign.serve.server import address_of, listen, make_server, run

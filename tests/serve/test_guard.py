@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from hardalign.serve.guard import HEADERS, is_loopback
-from serve.conftest import Serve
+from serve.helpers import Serve
 
 WORDS = {"words": ["ab"]}
 

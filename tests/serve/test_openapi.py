@@ -11,7 +11,7 @@ from hardalign.serve.app import create_app
 from hardalign.serve.guard import Guard
 from hardalign.serve.messages import Limits
 from hardalign.serve.openapi import describe_api
-from serve.conftest import MODELS
+from serve.helpers import MODELS
 
 API = describe_api(Limits())
 

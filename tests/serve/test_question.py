@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from hardalign.decoding import Search
 from hardalign.serve.messages import Limits, Request
 from hardalign.serve.question import Question, read_question
-from serve.conftest import MODELS
+from serve.helpers import MODELS
 
 LIMITS = Limits(words=3, symbols=5, beam=6, work=100)
 

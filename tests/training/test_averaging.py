@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 
-from conftest import random_pairs
 from hardalign.errors import HardalignError
 from hardalign.folder import CHECKPOINT, WEIGHTS
 from hardalign.networks.batch import collate
@@ -16,7 +15,7 @@ from hardalign.training import loop
 from hardalign.training.averaging import DECAY, Averaged
 from hardalign.training.checkpoint import Progress, read_checkpoint, save_checkpoint
 from hardalign.training.loop import Scores
-from tiny import tiny_model
+from helpers import random_pairs, tiny_model
 from training.test_loop import run
 
 

@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 import torch
 
-from conftest import random_pairs
 from hardalign.errors import HardalignError
 from hardalign.folder import CHECKPOINT, METRICS
 from hardalign.networks.batch import collate
 from hardalign.networks.transducer import Transducer
 from hardalign.tensors import read_tensors, write_tensors
 from hardalign.training.checkpoint import Progress, read_checkpoint, save_checkpoint
-from tiny import tiny_model
+from helpers import random_pairs, tiny_model
 
 FIGURES = dict.fromkeys(
     ("loss", "dev_log_likelihood", "dev_acc", "dev_mld", "words_per_second", "seconds"), 1.5

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from conftest import TINY, tiny_vocabulary
 from hardalign.config import ModelConfig, TrainingConfig
 from hardalign.data.formats import FORMATS
 from hardalign.errors import HardalignError
@@ -24,6 +23,7 @@ from hardalign.folder import (
 from hardalign.lock import BusyError, locked
 from hardalign.origin import Origin
 from hardalign.training.claim import HELD_OUT, claim_folder, default_threads
+from helpers import TINY, tiny_vocabulary
 
 RUN = Description(ModelConfig(), TrainingConfig(), FORMATS["pairs"], TINY, Origin())
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from conftest import random_pair, random_pairs
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import BEGIN, END, RESERVED
 from hardalign.decoding import Hypothesis
@@ -17,6 +16,7 @@ from hardalign.decoding.beam import beam_search
 from hardalign.decoding.walk import greedy
 from hardalign.runtime import Lattice, Runtime, Step, Targets, Words
 from hardalign.runtime.numbers import Ints
+from helpers import random_pair, random_pairs
 
 WORDS = random_pairs(12, longest=6, seed=5)
 

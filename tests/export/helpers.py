@@ -10,13 +10,12 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
-from conftest import TINY
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import BEGIN, END
 from hardalign.export import export_onnx, step_file
 from hardalign.export.layers import Network
 from hardalign.options import copied_symbols, tags_beside
-from models import tiny_description, tiny_tensors
+from helpers import TINY, tiny_description, tiny_tensors
 
 Array = NDArray[Any]
 Arrays = dict[str, Array]

@@ -1,0 +1,90 @@
+"""Servers of small untrained models, on real ports of this machine."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from types import MappingProxyType
+
+import httpx
+import pytest
+import torch
+import uvicorn
+
+from hardalign.config import ModelConfig, TrainingConfig
+from hardalign.data.formats import FORMATS
+from hardalign.folder import Description
+from hardalign.jobs.lexicon import Lexicon
+from hardalign.origin import Origin
+from hardalign.predictor import Predictor
+from hardalign.runtime import build_runtime
+from hardalign.serve import batcher
+from hardalign.serve.app import create_app
+from hardalign.serve.connections import Allowance
+from hardalign.serve.messages import Limits
+from hardalign.serve.server import address_of, listen, make_server
+from helpers import TINY, tiny_model
+
+LIMITS = Limits()
+
+
+def tiny_predictor(system: str = "hard", layout: str = "pairs", seed: int = 0) -> Predictor:
+    config = ModelConfig(system, embedding=3, encoder=4, decoder=5)
+    model = tiny_model(system, seed=seed, dtype=torch.float32)
+    tensors = {name: tensor.numpy() for name, tensor in model.state_dict().items()}
+    description = Description(config, TrainingConfig(), FORMATS[layout], TINY, Origin())
+    return Predictor(build_runtime(config, tensors, TINY), description)
+
+
+MODELS = {
+    "hard": tiny_predictor(seed=78),  # it says something
+    "soft": tiny_predictor("soft", seed=1),
+    "tagged": tiny_predictor("monotonic", "sigmorphon", seed=2),
+}
+
+
+@contextmanager
+def running(
+    models: Mapping[str, Predictor] = MODELS,
+    limits: Limits = LIMITS,
+    host: str = "127.0.0.1",
+    allowance: Allowance | None = None,
+    lexicons: Mapping[str, Lexicon] = MappingProxyType({}),
+) -> Iterator[tuple[uvicorn.Server, httpx.Client]]:
+    """A server in a thread of its own, and a client of it."""
+    listening = listen("127.0.0.1", 0)
+    app = create_app(models, limits, host, lexicons)
+    server = make_server(app, patience=10, allowance=allowance)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+    thread.start()
+    with httpx.Client(base_url=address_of(listening), timeout=30, trust_env=False) as client:
+        try:
+            yield server, client
+        finally:
+            server.should_exit = True
+            thread.join()
+            listening.close()
+
+
+Serve = Callable[..., httpx.Client]
+
+
+class Gate:
+    """Holds the model back until it is opened, and notes what it is asked together."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[str]] = []
+        self.reached = threading.Event()
+        self.opened = threading.Event()
+
+    def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        answer = batcher.answer_words
+
+        def gated(predictor, search, words, *others):  # type: ignore[no-untyped-def]
+            self.batches.append([word.text for word in words])
+            self.reached.set()
+            assert self.opened.wait(30)
+            return answer(predictor, search, words, *others)
+
+        monkeypatch.setattr(batcher, "answer_words", gated)
