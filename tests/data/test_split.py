@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import gzip
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -9,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hardalign.data import split
 from hardalign.data.formats import FORMATS
 from hardalign.data.reading import Skipped, read_examples
 from hardalign.data.split import Part, split_file
@@ -41,15 +45,15 @@ def test_every_line_goes_to_one_part_and_every_source_too(file: Path, tmp_path: 
 
 
 def test_the_seed_decides(file: Path, tmp_path: Path) -> None:
-    def split(seed: int) -> list[list[str]]:
+    def split_by(seed: int) -> list[list[str]]:
         out = tmp_path / "out"
         return [
             lines_of(part)
             for part in split_file(file, FORMATS["pairs"], out, seed=seed, overwrite=True)
         ]
 
-    assert split(1) == split(1)
-    assert len({str(split(seed)) for seed in range(5)}) > 1
+    assert split_by(1) == split_by(1)
+    assert len({str(split_by(seed)) for seed in range(5)}) > 1
 
 
 def test_forms_are_split_by_lemma(tmp_path: Path) -> None:
@@ -126,3 +130,83 @@ def test_nothing_is_replaced_without_being_told(file: Path, tmp_path: Path) -> N
     (out / "test.tsv").write_text("of another split")  # its words may be in train now
     with pytest.raises(HardalignError, match=r"test\.tsv is there already, .* has no test"):
         split_file(file, FORMATS["pairs"], out, test=0, overwrite=True)
+
+
+def test_a_split_that_fails_changes_nothing(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail_at_dev(path: Path, content: bytes) -> None:
+        if path.name == "dev.tsv":
+            raise HardalignError("disk full")
+        path.write_bytes(content)
+
+    out = tmp_path / "out"
+    before = [lines_of(part) for part in split_file(file, FORMATS["pairs"], out)]
+    monkeypatch.setattr(split, "write_bytes", fail_at_dev)
+    for folder in (out, tmp_path / "new"):
+        with pytest.raises(HardalignError, match="disk full"):
+            split_file(file, FORMATS["pairs"], folder, seed=1, overwrite=True)
+    names = ("train", "dev", "test")
+    assert [(out / f"{name}.tsv").read_text().splitlines() for name in names] == before
+    assert {path.name for path in out.iterdir()} == {f"{name}.tsv" for name in names}
+    assert {path.name for path in tmp_path.iterdir()} == {"all.tsv", "out"}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the process is killed at every step")
+@pytest.mark.parametrize("existing", [False, True])
+def test_a_split_that_is_killed_never_leaves_parts_of_two(
+    file: Path, tmp_path: Path, existing: bool
+) -> None:
+    script = """
+import os, signal, sys
+from pathlib import Path
+from hardalign.data.formats import FORMATS
+from hardalign.data.split import split_file
+
+file, root, existing = sys.argv[1:]
+
+def kill_before(step, real):
+    def call(*args, **settings):
+        global left
+        left -= 1
+        if left < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real(*args, **settings)
+    return call
+
+for steps in range(1000):
+    out = Path(root) / str(steps)
+    if existing == "True":
+        split_file(file, FORMATS["pairs"], out, seed=0)
+    if not (child := os.fork()):
+        left = steps
+        for name in ("rename", "replace", "unlink", "mkdir", "rmdir"):
+            setattr(os, name, kill_before(steps, getattr(os, name)))
+        split_file(file, FORMATS["pairs"], out, seed=1, overwrite=True)
+        os._exit(0)
+    if os.waitpid(child, 0)[1] == 0:
+        print(steps)
+        break
+"""
+    arguments = [file, tmp_path / "runs", str(existing)]
+    done = subprocess.run(
+        [sys.executable, "-c", script, *arguments], check=True, capture_output=True
+    )
+    steps = int(done.stdout)
+    assert steps > 5
+    whole = {
+        seed: {
+            part.path.name: lines_of(part)
+            for part in split_file(file, FORMATS["pairs"], tmp_path / f"seed{seed}", seed=seed)
+        }
+        for seed in (0, 1)
+    }
+    for out in (tmp_path / "runs" / str(step) for step in range(steps + 1)):
+        left = {path.name: path.read_text().splitlines() for path in out.glob("*.tsv")}
+        assert any(
+            all(one[name] == lines for name, lines in left.items()) for one in whole.values()
+        )
+        if not existing:
+            assert len(left) in (0, 3)
+        split_file(file, FORMATS["pairs"], out, overwrite=True)  # and all can be written anew
+        assert {path.name for path in out.iterdir()} == whole[0].keys()

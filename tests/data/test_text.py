@@ -1,10 +1,20 @@
+import sys
+import time
 import unicodedata
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hardalign.data.text import NORMALIZATIONS, normalize, segment, shorten
+from hardalign.data.formats import FORMATS
+from hardalign.data.text import (
+    MAX_MARKS,
+    NORMALIZATIONS,
+    normalize,
+    segment,
+    shorten,
+)
 from hardalign.errors import HardalignError
 
 SAMPLES = ["العَرَبِيَّة", "한국어", "हिन्दी", "e\u0301o\u0308", "👩\u200d🚀🇰🇷", "<s>[PAD]\"'"]
@@ -24,6 +34,60 @@ def test_normal_forms():
     assert normalize("ﬁ", "NFKC") == "fi"
     assert normalize("한", "NFKD") == unicodedata.normalize("NFD", "한")
     assert normalize("e\u0301", "none") == "e\u0301"
+
+
+POISON = {
+    "marks in falling order of class": "a" + "\u0301" * 500_000 + "\u0316" * 500_000,
+    "vowels that are two marks each": "\u0f40" + "\u0f73" * 500_000,
+    "halfwidth marks between others": "a" + ("\u0301" * 30 + "\uff9e") * 30_000,
+    "marks beside punctuation": "-" * 500_000 + "\u0301" * 33,
+}
+
+
+@pytest.mark.parametrize("form", NORMALIZATIONS)
+@pytest.mark.parametrize("kind", POISON)
+def test_runs_of_marks_are_refused_before_they_are_normalised(kind, form):
+    start = time.process_time()
+    with pytest.raises(HardalignError, match="more than 32 combining marks in a row"):
+        normalize(POISON[kind], form)
+    assert time.process_time() - start < 1  # normalising takes hours
+
+
+@pytest.mark.parametrize("case", ["keep", "lower"])
+def test_a_format_refuses_them_too_whatever_it_does_to_its_text(case):
+    layout = replace(FORMATS["pairs"], source_case=case)
+    start = time.process_time()
+    for text in POISON.values():
+        for cut in (layout.source_symbols, layout.target_symbols, layout.tag_symbols):
+            with pytest.raises(HardalignError, match=r"characters, more than|combining marks"):
+                cut(text)
+    assert time.process_time() - start < 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a" + "\u0301" * MAX_MARKS + "b" + "\u0316" * MAX_MARKS,
+        "Z\u0335\u0321\u0353a\u0334\u0327\u035dl\u0337\u0301g\u0336o\u0338",
+        "בְּרֵאשִׁ֖ית",
+        "بِسْمِ ٱللَّهِ",
+        "ที่นี่น้ำ",
+        "བསྒྲུབས་ཧཱུྃ",
+        "¡" * 1000,
+        "ﾊﾞﾋﾟ" * 100,
+    ],
+)
+def test_real_stacks_of_marks_are_read(text):
+    assert normalize(text, "NFC") == unicodedata.normalize("NFC", text)
+
+
+def test_all_that_normalising_turns_into_marks_counts_as_a_mark():
+    for point in range(sys.maxunicode + 1):
+        character = chr(point)
+        first = unicodedata.normalize("NFKD", character)[0]
+        if unicodedata.combining(character) or unicodedata.combining(first):
+            with pytest.raises(HardalignError, match="combining marks"):
+                normalize(character * (MAX_MARKS + 1), "NFC")
 
 
 def test_blanks_make_no_symbol():

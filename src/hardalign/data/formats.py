@@ -90,7 +90,9 @@ class Format:
                     f"the separator {separator!r} does not survive the normalization "
                     f"{self.normalization}; choose another separator or another normalization"
                 )
-        if self._cased(self.source_separator) != self.source_separator:
+        if self.source_case == "lower" and (
+            lower(self.source_separator, self.normalization) != self.source_separator
+        ):
             raise HardalignError(
                 f"the separator {self.source_separator!r} does not survive in lower case; "
                 "choose another separator"
@@ -113,7 +115,7 @@ class Format:
 
     def source_symbols(self, text: str) -> Symbols:
         """Normalises and cuts a source; white space alone has no symbols."""
-        return self._symbols(self._cased(_string(text, "source")), self.source_separator, "source")
+        return self._symbols(text, self.source_separator, "source", self.source_case)
 
     def target_symbols(self, text: str) -> Symbols:
         """Normalises and cuts a target; white space alone has no symbols."""
@@ -188,10 +190,7 @@ class Format:
         """
         return build_record(cls, values, "the format", optional=_ADDED)
 
-    def _cased(self, text: str) -> str:
-        return lower(text, self.normalization) if self.source_case == "lower" else text
-
-    def _symbols(self, text: str, separator: str, what: str) -> Symbols:
+    def _symbols(self, text: str, separator: str, what: str, case: str = "keep") -> Symbols:
         if not _string(text, what) or text.isspace():
             return ()
         # Before anything is done to it: a line may have millions of characters.
@@ -200,7 +199,8 @@ class Format:
                 f"the {what} {shorten(text, 20)} has {len(text)} characters, more than a string "
                 f"of {self.max_length} symbols can have; shorten it or raise max_length"
             )
-        symbols = segment(normalize(text, self.normalization), separator)
+        read = lower if case == "lower" else normalize
+        symbols = segment(read(text, self.normalization), separator)
         if len(symbols) > self.max_length:
             raise HardalignError(
                 f"the {what} {shorten(text, 20)} has {len(symbols)} symbols, more than the limit "

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +16,7 @@ from hardalign.data.lines import file_name, read_lines
 from hardalign.data.reading import Skipped, examples_in
 from hardalign.data.text import many
 from hardalign.errors import HardalignError
-from hardalign.files import make_folder, write_bytes
+from hardalign.files import check_regular, explained, make_folder, write_bytes
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ def split_file(
                 f"{paths[part]} is there already, and this split has no {part}; remove it, or "
                 "choose another folder"
             )
-    make_folder(out)
+    contents: dict[Path, bytes] = {}
     parts = []
     for part, path in paths.items():
         members = [
@@ -93,10 +95,45 @@ def split_file(
         ]
         if members:
             text = _xml(members, verbatim) if format.is_xml else _table(members, lines)
-            write_bytes(path, text.encode())
+            contents[path] = text.encode()
             count = sum(dealt == part for dealt in part_of.values())
             parts.append(Part(part, path, len(members), count))
+    _write_together(out, contents)
     return parts
+
+
+def _write_together(out: Path, contents: dict[Path, bytes]) -> None:
+    """Write the files of a folder so that it never holds files of two splits.
+
+    They are written to a folder beside, which then becomes the new folder at once. In a folder that
+    is there already, the old files are removed before the new ones are moved in.
+
+    Raises:
+        HardalignError: If they cannot be written; then what was there before is still there.
+    """
+    make_folder(out.parent)
+    staging = out / ".split.part" if out.is_dir() else out.parent / f".{out.name[:60]}.split.part"
+    for path in contents:
+        check_regular(path)
+    with explained(out, "written"):
+        try:
+            with contextlib.suppress(FileNotFoundError):  # of a process that was killed
+                shutil.rmtree(staging)
+            staging.mkdir()
+            for path, content in contents.items():
+                write_bytes(staging / path.name, content)
+                if path.exists():
+                    shutil.copymode(path, staging / path.name)
+            if not out.is_dir():
+                staging.rename(out)
+                return
+            for path in contents:
+                path.unlink(missing_ok=True)
+            # Whoever is killed here leaves no train file, and so nothing that could be trained on.
+            for path in reversed(contents):
+                (staging / path.name).rename(path)
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
 
 
 def _deal(

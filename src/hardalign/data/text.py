@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 from hardalign.data.example import Symbols
@@ -13,12 +14,35 @@ CASES = ("keep", "lower")
 """What a format may do with the capitals of a source."""
 
 
-def normalize(text: str, form: str) -> str:
-    """Returns ``text`` in a Unicode normal form; ``"none"`` leaves it alone.
+MAX_MARKS = 32
+"""Most combining marks in a row. Real text has fewer than ten, and normalising takes time that is
+quadratic in them: half an hour for a megabyte of marks in the wrong order."""
 
-    The same word can be spelt with different code points (é is one or two); after normalisation
-    it has one spelling, so that a model meets the same symbols in training and in use.
+# Marks are not \w, except two halfwidth ones that NFKC turns into marks.
+_MARKS = re.compile(rf"[\W\uff9e\uff9f]{{{MAX_MARKS + 1},}}")
+
+
+def normalize(text: str, form: str) -> str:
+    """Return text in a Unicode normal form; ``"none"`` leaves it as it is.
+
+    The same word can be written with different code points (é is one or two). After normalisation
+    it has one spelling, so that a model sees the same symbols in training and in use.
+
+    Raises:
+        HardalignError: There are more than ``MAX_MARKS`` combining marks in a row.
     """
+    if text.isascii():
+        return text
+    for stretch in _MARKS.finditer(text):
+        marks = 0
+        for character in stretch[0]:
+            is_mark = character in "\uff9e\uff9f" or unicodedata.category(character)[0] == "M"
+            marks = marks + 1 if is_mark else 0
+            if marks > MAX_MARKS:
+                raise HardalignError(
+                    f"{shorten(text, 20)} has more than {MAX_MARKS} combining marks in a row; "
+                    "remove them"
+                )
     return text if form == "none" else unicodedata.normalize(form, text)  # type: ignore[arg-type]
 
 
