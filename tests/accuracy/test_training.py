@@ -19,8 +19,8 @@ from hardalign.data.formats import FORMATS
 from hardalign.decoding import Search
 from hardalign.errors import HardalignError
 from hardalign.folder import load_folder
-from hardalign.jobs.errors import find_errors
 from hardalign.tensors import read_tensors
+from hardalign.text.errors import find_errors
 from hardalign.training.job import Reporter
 
 SIZES = ModelConfig(embedding=4, encoder=6, decoder=5)

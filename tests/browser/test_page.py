@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 import hardalign
-from hardalign.jobs.lexicon import Lexicon
+from hardalign.data.lexicon import Lexicon
 from serve.helpers import MODELS, running
 
 pytestmark = pytest.mark.filterwarnings("ignore::hardalign.predictor.UnknownSymbolsWarning")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from helpers import Command, assert_complains
-from jobs.fakes import random_model
+from text.fakes import random_model
 
 
 @pytest.fixture

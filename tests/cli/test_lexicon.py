@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from helpers import Command, assert_complains
-from jobs.fakes import random_model
+from text.fakes import random_model
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_symbols_are_parted_by_blanks_and_read_back(
     assert rows(again.out) == [["cab", text, "1.000000", "lexicon"]]
 
 
-def test_known_words_and_the_cache(command: Command, model: Path, tmp_path: Path) -> None:
+def test_known_words_and_resuming(command: Command, model: Path, tmp_path: Path) -> None:
     known, out = tmp_path / "known.tsv", tmp_path / "out.dict"
     known.write_text("ab\tBA\nab\tAB\n")
     settings = ("--style", "tsv", "--known", known, "--output", out)
@@ -74,17 +74,20 @@ def test_known_words_and_the_cache(command: Command, model: Path, tmp_path: Path
     ]
     assert "2 words written, 1 of them known; 1 computed now" in first.err
     before = out.read_text()
-    second = command("lexicon", model, "-", *settings, stdin=b"ab\nc\n")
+    second = command("lexicon", model, "-", *settings, "--resume", stdin=b"ab\nc\n")
     assert "0 computed now" in second.err
     assert out.read_text() == before
-    third = command("lexicon", model, "-", *settings, stdin=b"ab\nc\nbca\n")
+    third = command("lexicon", model, "-", *settings, "--resume", stdin=b"ab\nc\nbca\n")
     assert "1 computed now" in third.err
     assert len(rows(out.read_text())) == 4
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["known.tsv", "model", "out.dict"]
+    out.with_name("out.dict.partial").write_text("bca\tBAC\t0.5\tmodel\nc\tC\t0.5\tmodel\n")
+    interrupted = command("lexicon", model, "-", *settings, "--resume", stdin=b"bca\n")
+    assert (interrupted.code, rows(out.read_text())) == (0, [["bca", "BAC", "0.5", "model"]])
+    assert_complains(command("lexicon", model, "-", *settings[:4], "--resume"), "--output")
 
 
-def test_a_pipe_gets_the_dictionary_and_no_cache(
-    command: Command, model: Path, tmp_path: Path
-) -> None:
+def test_a_pipe_gets_the_dictionary(command: Command, model: Path, tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with ThreadPoolExecutor(1) as reader:

@@ -14,8 +14,8 @@ import uvicorn
 
 from hardalign.config import ModelConfig, TrainingConfig
 from hardalign.data.formats import FORMATS
+from hardalign.data.lexicon import Lexicon
 from hardalign.folder import Description
-from hardalign.jobs.lexicon import Lexicon
 from hardalign.origin import Origin
 from hardalign.predictor import Predictor
 from hardalign.runtime import build_runtime

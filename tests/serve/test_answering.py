@@ -4,8 +4,8 @@ import pytest
 from msgspec import UNSET
 
 import hardalign
+from hardalign.data.lexicon import Lexicon
 from hardalign.decoding import Search
-from hardalign.jobs.lexicon import Lexicon
 from hardalign.serve.answering import answer_words
 from hardalign.serve.collection import describe_models
 from hardalign.serve.messages import AlignmentAnswer

@@ -15,7 +15,7 @@ from hardalign.version import __version__
 if TYPE_CHECKING:
     from hardalign.data.example import Example
     from hardalign.data.formats import Format
-    from hardalign.jobs.compare import Contest
+    from hardalign.text.compare import Contest
 
 
 def compare(
@@ -51,8 +51,8 @@ def compare(
     from hardalign.data.example import evaluation_items
     from hardalign.data.lines import file_name
     from hardalign.decoding import Search
-    from hardalign.jobs.compare import contest, judge
     from hardalign.predictor import load
+    from hardalign.text.compare import contest, judge
 
     if len(models_and_file) < 3:
         raise HardalignError("name two models or more, then the file to compare them on")

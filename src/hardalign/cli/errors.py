@@ -44,10 +44,9 @@ def errors(
     from hardalign.data.example import evaluation_items
     from hardalign.data.lines import file_name
     from hardalign.data.vocabulary import UnknownSymbols
-    from hardalign.jobs.errors import find_errors
-    from hardalign.jobs.errors_page import page
-    from hardalign.jobs.errors_text import terminal_report, tsv_rows
     from hardalign.predictor import load
+    from hardalign.text.error_report import page, terminal_report, tsv_rows
+    from hardalign.text.errors import find_errors
 
     if output is not None and tsv:
         raise HardalignError("choose one of --output, a page, and --tsv, rows on standard output")

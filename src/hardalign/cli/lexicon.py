@@ -29,6 +29,7 @@ def lexicon(
     mass: Share = None,
     nbest: Count = None,
     min_prob: Annotated[float, tyro.conf.arg(metavar="P")] = 0.0,
+    resume: bool = False,
     threads: Number = None,
     output: OutputFile = None,
 ) -> None:
@@ -47,8 +48,8 @@ def lexicon(
     one word(2) P H O N E S. tsv is word TAB P H O N E S TAB probability TAB lexicon or model, the
     probability as the model has it.
 
-    With --output, what was computed is kept in FILE.cache: run again after an interruption, or with
-    more words, only what is new is computed, as long as model, --mass and --nbest are the same.
+    After an interruption, or with more words, the same command with --resume computes only what is
+    missing. Until all is done, what was computed stands in FILE.partial.
 
     Args:
         model: Folder of a trained model, or the name of a bundled one.
@@ -60,49 +61,66 @@ def lexicon(
             beam of 256 finds less, that is reported.
         nbest: Write the K most probable pronunciations. (default: the best one)
         min_prob: Leave out pronunciations with a smaller probability, but for the best one.
+        resume: Keep the entries that the model gave FILE, or FILE.partial, in an earlier run, and
+            compute those of other words only.
         threads: How many batches of words to work on at a time. (default: one per core)
         output: Write to this file, whole or not at all, instead of standard output (-).
     """
-    from hardalign.bundled import model_folder
+    from hardalign.data.lexicon import read_lexicon
     from hardalign.data.lines import read_lines
     from hardalign.data.text import many
     from hardalign.decoding import MASS_BEAM_LIMIT, Search
-    from hardalign.jobs.dictionary import CACHE, STYLES, Dictionary, model_signature, write_entry
-    from hardalign.jobs.lexicon import read_lexicon
-    from hardalign.jobs.reader import names
     from hardalign.predictor import load
+    from hardalign.text.dictionary import (
+        PARTIAL,
+        STYLES,
+        Dictionary,
+        partial_file,
+        read_entries,
+        write_entry,
+    )
+    from hardalign.text.running import names
 
     if style not in STYLES:
         raise HardalignError(f"no style is called {style!r}; choose one of {', '.join(STYLES)}")
     if not 0 <= min_prob < 1:
         raise HardalignError(f"--min-prob is from 0 to 1, not {min_prob:g}")
-    cache, output = None, file_or_stdout(output)
+    output = file_or_stdout(output)
     if output is not None and output.is_dir():
         raise HardalignError(f"{output}: this is a folder; name a file")
-    if output is not None and (output.is_file() or not output.exists()):
-        cache = output.with_name(output.name + CACHE)  # but not beside a pipe or a device
-    search = Search(mass=mass, nbest=nbest)
-    predictor = load(model)
-    with Dictionary(predictor, read_lexicon(known, predictor.description), search) as dictionary:
-        dictionary.add_text(read_lines(words))
-        new = dictionary.open_cache(cache, model_signature(model_folder(model)) if cache else "")
-        for _ in watched(dictionary.compute(threads_or_cores(threads)), "words", total=new):
-            pass  # it is kept in the cache
-        written = known_words = 0
+    kept: dict[str, list[str]] = {}
+    if resume:
+        if output is None:
+            raise HardalignError("--resume goes with --output")
+        partial = output.with_name(output.name + PARTIAL)
+        kept = read_entries(output, style) | read_entries(partial, style)
+    search, predictor = Search(mass=mass, nbest=nbest), load(model)
+    layout = predictor.description.format
+    known_words = read_lexicon(known, layout, predictor.description.vocabulary.target)
+    dictionary = Dictionary(predictor, known_words, search)
+    dictionary.add_text(read_lines(words))
+    todo = dictionary.unanswered(kept)
+    known_count = 0
+    with partial_file(output, kept) as save:
+        entries = dictionary.entries(todo, min_prob=min_prob, threads=threads_or_cores(threads))
+        for entry in watched(entries, "words", total=len(todo)):
+            kept[entry.word] = list(write_entry(entry, style, layout))
+            save(kept[entry.word])
+            known_count += entry.known
+        written = [word for word in dictionary.words() if word in kept]
         with lines_to(output) as lines:
-            for entry in dictionary.entries(min_prob):
-                lines.writelines(write_entry(entry, style, predictor.description.format))
-                written += 1
-                known_words += entry.known
-        of_them = f", {known_words} of them known" if known_words else ""
-        note(f"{many(written, 'word', 'words')} written{of_them}; {new} computed now")
-        if left_out := dictionary.left_out:
-            one, more = "word got no pronunciation and is", "words got no pronunciation and are"
-            note(f"{many(left_out.total(), one, more)} left out: {names(left_out)}")
-        if uncovered := dictionary.uncovered:
-            count = many(uncovered.total(), "word was not", "words were not")
-            note(f"{count} covered to {mass} by a beam of {MASS_BEAM_LIMIT}: {names(uncovered)}")
-        for remark in dictionary.report.remarks():
-            note(remark)
+            for word in written:
+                lines.writelines(kept[word])
+    of_them = f", {known_count} of them known" if known_count else ""
+    computed = len(todo) - known_count
+    note(f"{many(len(written), 'word', 'words')} written{of_them}; {computed} computed now")
+    if left_out := dictionary.left_out:
+        one, more = "word got no pronunciation and is", "words got no pronunciation and are"
+        note(f"{many(left_out.total(), one, more)} left out: {names(left_out)}")
+    if uncovered := dictionary.uncovered:
+        count = many(uncovered.total(), "word was not", "words were not")
+        note(f"{count} covered to {mass} by a beam of {MASS_BEAM_LIMIT}: {names(uncovered)}")
+    for remark in dictionary.report.remarks():
+        note(remark)
     if style != "cmudict":
         note_score_kind(predictor.system.score)

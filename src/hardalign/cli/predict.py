@@ -24,8 +24,8 @@ from hardalign.cli.options import (
 from hardalign.errors import HardalignError
 
 if TYPE_CHECKING:
-    from hardalign.jobs.known import Answer
     from hardalign.prediction import Prediction
+    from hardalign.text.known import Answer
 
 
 def predict(
@@ -99,17 +99,16 @@ def predict(
         files: How the file is read, if not as the model was trained.
     """
     from hardalign.cli.remarks import Remarks
+    from hardalign.data.folding import Folding
+    from hardalign.data.lexicon import read_lexicon
     from hardalign.data.lines import read_lines
     from hardalign.data.reading import Skipped, read_examples
     from hardalign.data.vocabulary import UnknownSymbols
     from hardalign.decoding import Search
-    from hardalign.jobs.folding import Folding
-    from hardalign.jobs.ipa import check_arpabet
-    from hardalign.jobs.known import answers_with_known
-    from hardalign.jobs.lexicon import read_lexicon
-    from hardalign.jobs.reader import TextReport
-    from hardalign.jobs.text import pronounce_text
     from hardalign.predictor import load
+    from hardalign.text.ipa import check_arpabet
+    from hardalign.text.known import answers_with_known
+    from hardalign.text.running import TextReport, pronounce_text
 
     if seed is not None and sample is None:
         raise HardalignError("--seed goes with --sample")
@@ -124,7 +123,7 @@ def predict(
     description = predictor.description
     if ipa:
         check_arpabet(description.vocabulary.target.letters)
-    known = read_lexicon(lexicon, description)
+    known = read_lexicon(lexicon, description.format, description.vocabulary.target)
     if text:
         for name, option in (
             *(("scores", scores), ("alignments", alignments), ("jsonl", jsonl)),
@@ -193,7 +192,7 @@ def _rows(
 ) -> Iterator[str]:
     """Yields a line for each prediction."""
     from hardalign.decoding import covered
-    from hardalign.jobs.ipa import arpabet_to_ipa
+    from hardalign.text.ipa import arpabet_to_ipa
 
     for prediction, so_far in zip(predictions, covered(predictions), strict=True):
         text = arpabet_to_ipa(prediction.symbols) if ipa else prediction.text
@@ -210,7 +209,7 @@ def _rows(
 def _object(answer: Answer, mass: float | None, ipa: bool) -> dict[str, Any]:
     """Returns all predictions for one source."""
     from hardalign.decoding import covered
-    from hardalign.jobs.ipa import arpabet_to_ipa
+    from hardalign.text.ipa import arpabet_to_ipa
 
     predictions = answer.predictions
     source = predictions[0].source

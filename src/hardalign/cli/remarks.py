@@ -10,10 +10,10 @@ from hardalign.data.example import Example, training_pairs
 from hardalign.data.text import many, shorten
 from hardalign.data.vocabulary import UnknownSymbols, Vocabulary, symbol_counts
 from hardalign.decoding import LENGTH_LIMIT, MASS_BEAM_LIMIT, Search, covered
-from hardalign.jobs.known import Answer
-from hardalign.jobs.text import has_blank
 from hardalign.prediction import Prediction
 from hardalign.predictor import Predictor
+from hardalign.text.known import Answer
+from hardalign.text.running import has_blank
 
 CUT_OFF = f"cut off at {LENGTH_LIMIT} times the length of the source"
 

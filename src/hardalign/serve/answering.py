@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hardalign.data.example import Example
+from hardalign.data.lexicon import Lexicon
 from hardalign.decoding import Search
-from hardalign.jobs.ipa import arpabet_to_ipa, is_arpabet
-from hardalign.jobs.known import answers_with_known
-from hardalign.jobs.lexicon import Lexicon
 from hardalign.prediction import Prediction
 from hardalign.predictor import Predictor
 from hardalign.serve.messages import AlignmentAnswer, PredictionAnswer, Stop, WordAnswer
+from hardalign.text.ipa import arpabet_to_ipa, is_arpabet
+from hardalign.text.known import answers_with_known
 
 
 def answer_words(

@@ -19,7 +19,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from hardalign.jobs.lexicon import Lexicon
+from hardalign.data.lexicon import Lexicon
 from hardalign.predictor import Predictor
 from hardalign.serve.batcher import Batcher
 from hardalign.serve.collection import describe_models

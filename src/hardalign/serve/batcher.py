@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from starlette.exceptions import HTTPException
 
-from hardalign.jobs.lexicon import Lexicon
+from hardalign.data.lexicon import Lexicon
 from hardalign.predictor import Predictor
 from hardalign.serve.answering import answer_words
 from hardalign.serve.messages import WordAnswer

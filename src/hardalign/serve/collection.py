@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from hardalign.data.lexicon import Lexicon, read_lexicon
 from hardalign.errors import HardalignError
-from hardalign.jobs.ipa import is_arpabet
-from hardalign.jobs.lexicon import Lexicon, read_lexicon
 from hardalign.predictor import Predictor, load
 from hardalign.serve.messages import ModelAnswer
 from hardalign.systems import SCORES
+from hardalign.text.ipa import is_arpabet
 
 NAMES = ("Barcelona", "Victoria", "Hamilton", "Robert", "Martin")
 """Words to begin with, for models that write characters, not sounds."""
@@ -60,7 +60,9 @@ def load_lexicons(files: Sequence[str], models: Mapping[str, Predictor]) -> dict
     lexicons = {}
     for name, predictor in models.items() if files else ():
         try:
-            lexicons[name] = read_lexicon(files, predictor.description)
+            description = predictor.description
+            target = description.vocabulary.target
+            lexicons[name] = read_lexicon(files, description.format, target)
         except HardalignError as error:
             if len(models) == 1:
                 raise

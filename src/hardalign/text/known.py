@@ -10,10 +10,10 @@ import numpy as np
 
 from hardalign.alignment import Alignment
 from hardalign.data.example import Example, Symbols, training_pairs
+from hardalign.data.folding import Folding
+from hardalign.data.lexicon import AnswerOrigin, Lexicon
 from hardalign.data.vocabulary import Alphabet, UnknownSymbols
 from hardalign.decoding import Search
-from hardalign.jobs.folding import Folding
-from hardalign.jobs.lexicon import AnswerOrigin, Lexicon
 from hardalign.prediction import Prediction
 from hardalign.predictor import Predictor
 

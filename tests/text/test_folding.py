@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from hardalign.data.folding import Folding
 from hardalign.data.vocabulary import Alphabet
-from hardalign.jobs.folding import Folding
 
 
 def folded(word: str, letters: str = "'abcdefghijklmnopqrstuvwxyz") -> str | None:

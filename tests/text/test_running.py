@@ -8,12 +8,11 @@ import pytest
 
 from hardalign.data.example import Example
 from hardalign.data.formats import FORMATS
+from hardalign.data.lexicon import Lexicon
 from hardalign.errors import HardalignError
-from hardalign.jobs import text as module
-from hardalign.jobs.lexicon import Lexicon
-from hardalign.jobs.reader import TextReport
-from hardalign.jobs.text import Line, has_blank, pronounce_text
-from jobs.fakes import LETTERS, WORDS, FakePredictor
+from hardalign.text import running as module
+from hardalign.text.running import Line, TextReport, has_blank, pronounce_text
+from text.fakes import LETTERS, WORDS, FakePredictor
 
 
 def known_words(**entries: str) -> Lexicon:

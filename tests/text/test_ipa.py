@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from hardalign.errors import HardalignError
-from hardalign.jobs.ipa import CONSONANTS, VOWELS, arpabet_to_ipa
+from hardalign.text.ipa import CONSONANTS, VOWELS, arpabet_to_ipa
 
 WORDS = {
     # one syllable: no mark

@@ -6,7 +6,7 @@ import pytest
 
 from hardalign.data.example import Example
 from hardalign.data.formats import FORMATS
-from hardalign.jobs.compare import Contest, Judged, contest, judge
+from hardalign.text.compare import Contest, Judged, contest, judge
 
 LAYOUT = FORMATS["lexicon"]
 N = 60

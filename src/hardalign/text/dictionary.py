@@ -1,0 +1,205 @@
+"""A pronunciation dictionary of all words of a text, in the file formats of speech tools."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from hardalign.data.example import Example
+from hardalign.data.formats import Format
+from hardalign.data.lexicon import VARIANT, Lexicon
+from hardalign.data.text import normalize, segment
+from hardalign.decoding import Search
+from hardalign.errors import HardalignError, InputError
+from hardalign.files import explained, write_bytes
+from hardalign.predictor import Predictor
+from hardalign.text.known import answers_with_known
+from hardalign.text.running import Reader, TextReport, count
+
+STYLES = {
+    "mfa": re.compile(r"(?P<word>[^\t]+)\t[\d.e-]+\t[^\t]+"),
+    "kaldi": re.compile(r"(?P<word>\S+) [\d.e-]+ \S.*"),
+    "cmudict": re.compile(r"(?P<word>\S+) \S.*"),
+    "tsv": re.compile(r"(?P<word>[^\t]+)\t[^\t]+\t[\d.e-]+\t(lexicon|model)"),
+}
+"""The formats of the Montreal Forced Aligner, Kaldi (lexiconp.txt), CMUDict, and a table, each with
+a pattern of its lines."""
+LEAST = {"mfa": 0.01, "kaldi": 0.0001}
+"""The smallest probability that a tool accepts, or that is written."""
+PARTIAL = ".partial"
+"""Suffix of the file that keeps what an unfinished run has computed."""
+
+
+class Entry(NamedTuple):
+    """A word with its pronunciations, best first, each with its log-probability."""
+
+    word: str
+    pronunciations: list[tuple[float, str]]
+    known: bool
+    """Whether a lexicon has the word."""
+
+
+class Dictionary:
+    """The distinct words of a text with their pronunciations.
+
+    Args:
+        predictor: The model.
+        lexicon: Known words, which the model is not asked for.
+        search: The ``nbest`` pronunciations, or those that cover a ``mass``.
+
+    Raises:
+        HardalignError: If the model needs tags.
+    """
+
+    def __init__(self, predictor: Predictor, lexicon: Lexicon, search: Search) -> None:
+        self._predictor, self._lexicon, self._search = predictor, lexicon, search
+        self._layout = predictor.description.format
+        self._sources: dict[str, Example] = {}
+        self.report = TextReport()
+        self.left_out: Counter[str] = Counter()
+        """Words for which the model found no pronunciation, once ``entries`` is exhausted."""
+        self.uncovered: Counter[str] = Counter()
+        """Words whose pronunciations do not cover the ``mass``, likewise."""
+        self._reader = Reader(predictor.description, lexicon, self.report)
+
+    def add_text(self, lines: Iterable[str]) -> None:
+        """Add the words of a list or of running text.
+
+        A line that is one word is taken whole, with its hyphens and apostrophes; others are read as
+        ``hardalign.text.running`` reads them.
+
+        Raises:
+            HardalignError: If there is no word in it.
+        """
+        spell, separator = self._layout.join_source, self._layout.source_separator
+        for line in lines:
+            for word, source in self._reader.words(line):
+                # A word is written as in text, also if the model's own files have "w o r d".
+                text = spell(word).replace(separator, "")
+                self._sources.setdefault(text, Example(source, text=spell(source)))
+        if not self._sources:
+            raise HardalignError(self.report.refusal())
+
+    def words(self) -> list[str]:
+        """Return the words, sorted by code point."""
+        return sorted(self._sources)
+
+    def unanswered(self, kept: Container[str]) -> list[str]:
+        """Return the words that are not kept, and known ones, as the lexicon may have changed."""
+        known, sources = self._lexicon.pronunciations, self._sources
+        return [w for w in self.words() if w not in kept or known(sources[w].source)]
+
+    def entries(
+        self, words: Iterable[str], *, min_prob: float = 0.0, threads: int = 1
+    ) -> Iterator[Entry]:
+        """Yield an entry for each word that has a pronunciation.
+
+        Args:
+            words: Words of this dictionary.
+            min_prob: Leave out pronunciations of smaller probability; the best is always kept.
+            threads: Batches of words computed at a time.
+        """
+        words, least = list(words), math.log(min_prob) if min_prob else -math.inf
+        answers = answers_with_known(
+            self._predictor,
+            (self._sources[word] for word in words),
+            self._search,
+            self._lexicon,
+            threads=threads,
+        )
+        for word, answer in zip(words, answers, strict=True):
+            # What was cut off, or is empty, is no pronunciation.
+            found = [
+                (prediction.log_prob, prediction.text)
+                for prediction in answer.predictions
+                if prediction.finished and prediction.symbols
+            ]
+            if not found:
+                count(self.left_out, word)
+            elif answer.known:
+                yield Entry(word, [(0.0, text) for _, text in found], known=True)
+            else:
+                if sum(math.exp(log_prob) for log_prob, _ in found) < (self._search.mass or 0):
+                    count(self.uncovered, word)
+                likely = [found[0], *(one for one in found[1:] if one[0] >= least)]
+                yield Entry(word, likely, known=False)
+
+
+def write_entry(entry: Entry, style: str, layout: Format) -> Iterator[str]:
+    """Yield a line for each pronunciation of a word, in one of the ``STYLES``.
+
+    Speech tools expect blanks between symbols, whatever the model's format has.
+    """
+    highest = max(log_prob for log_prob, _ in entry.pronunciations)
+    for number, (log_prob, text) in enumerate(entry.pronunciations, start=1):
+        if style != "tsv":
+            symbols = segment(normalize(text, layout.normalization), layout.target_separator)
+            text = " ".join(filter(str.strip, symbols))
+        # If even the best is −inf, they are alike.
+        share = math.exp(log_prob - highest) if highest > -math.inf else 1.0
+        # Python always writes a decimal point and a digit, as some readers require.
+        share = round(max(share, LEAST.get(style, 0.0)), 4)
+        if style == "mfa":
+            yield f"{entry.word}\t{share}\t{text}\n"
+        elif style == "kaldi":
+            yield f"{entry.word} {share} {text}\n"
+        elif style == "cmudict":
+            yield f"{entry.word}{f'({number})' if number > 1 else ''} {text}\n"
+        else:
+            origin = "lexicon" if entry.known else "model"
+            yield f"{entry.word}\t{text}\t{math.exp(log_prob):.6f}\t{origin}\n"
+
+
+def read_entries(path: Path, style: str) -> dict[str, list[str]]:
+    """Read the lines of a dictionary by word; of a partial one without its last word.
+
+    Raises:
+        InputError: If a line is not of this style.
+    """
+    entries: dict[str, list[str]] = {}
+    if not path.is_file():
+        return entries
+    with explained(path, "read"):
+        content = path.read_bytes()
+    if path.suffix == PARTIAL:
+        content = content[: content.rfind(b"\n") + 1]
+    for number, line in enumerate(content.splitlines(), start=1):
+        match = STYLES[style].fullmatch(text := line.decode("utf-8", "replace"))
+        if match is None or "\ufffd" in text:
+            reason = f"not a line of style {style}; without --resume the file is written anew"
+            raise InputError(reason, file=str(path), line=number)
+        word = VARIANT.sub("", match["word"]) if style == "cmudict" else match["word"]
+        entries.setdefault(word, []).append(f"{text}\n")
+    if path.suffix == PARTIAL and entries:
+        entries.popitem()  # some of its pronunciations may be missing
+    return entries
+
+
+@contextmanager
+def partial_file(
+    output: Path | None, kept: Mapping[str, list[str]]
+) -> Iterator[Callable[[list[str]], object]]:
+    """Give a function that saves lines beside the output; an interrupted run leaves that file.
+
+    It begins with the lines that are kept, and is removed when all is done.
+    """
+    if output is None or (output.exists() and not output.is_file()):  # a pipe or a device
+        yield lambda _: None
+        return
+    path = output.with_name(output.name + PARTIAL)
+    with explained(path, "written"):
+        path.touch(mode=0o600)
+        write_bytes(path, "".join(line for lines in kept.values() for line in lines).encode())
+        try:
+            with path.open("a", encoding="utf-8", newline="\n") as file:
+                yield file.writelines
+        except BaseException:
+            if not path.stat().st_size:
+                path.unlink()
+            raise
+        path.unlink()
