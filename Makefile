@@ -5,7 +5,7 @@ READY := .venv/.ready
 PEERS := .venv-peers/.ready
 
 .PHONY: demo test test-browser bench bench-peers check docs results model format \
-	fuzz kill licences hashes clean
+	fuzz kill licences hashes package clean
 
 demo: $(READY)  ## train on real words, evaluate, predict, draw alignments
 	$(BIN)/hardalign train --corpus cmudict --strip-stress --words 8000 --epochs 8 \
@@ -44,16 +44,19 @@ model: $(READY)  ## train a bundled model anew: minutes to an hour; NAME=is-g2p
 	$(BIN)/python recipes/models.py $(NAME)
 
 fuzz: $(READY)  ## damaged files, arguments, folders, plans and requests: ten minutes; FUZZ="--seconds N"
-	PYTHONPATH=tests $(BIN)/python -m reliability.fuzz $(FUZZ)
+	PYTHONPATH=tools $(BIN)/python -m attack.fuzz $(FUZZ)
 
 kill: $(READY)  ## training, predict and reproduce killed at random moments: minutes; KILL="--kills N"
-	PYTHONPATH=tests $(BIN)/python -m reliability.kill $(KILL)
+	PYTHONPATH=tools $(BIN)/python -m attack.kill $(KILL)
 
 licences: $(READY)  ## the licence of every package here; fails where one is not allowed
-	$(BIN)/python tests/reliability/licences.py
+	$(BIN)/python tools/licences.py
 
-hashes: $(READY)  ## hashes.txt anew, after a change of constraints.txt
-	$(BIN)/python tests/reliability/hashes.py
+hashes: $(READY)  ## requirements/hashes.txt anew, after a change of the pins there
+	$(BIN)/python tools/hashes.py
+
+package: $(READY)  ## wheel and source distribution in dist, tried in empty environments
+	$(BIN)/python tools/package.py
 
 format: $(READY)  ## mend what the formatter can
 	$(BIN)/ruff format .
@@ -62,18 +65,19 @@ format: $(READY)  ## mend what the formatter can
 clean:
 	rm -rf .venv .venv-peers .pytest_cache .mypy_cache .ruff_cache .hypothesis dist
 
-# What the hashes name is installed only if it is what they say. PyTorch is not among them: which of
-# its builds a machine gets is a matter of where pip looks.
-$(READY): pyproject.toml constraints.txt hashes.txt
+# What has a hash is installed only if it matches, the build backend included. PyTorch has none:
+# which of its builds a machine gets depends on where pip looks.
+$(READY): pyproject.toml requirements/constraints.txt requirements/hashes.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --no-deps --require-hashes --requirement hashes.txt
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --no-deps --require-hashes --requirement requirements/hashes.txt
+	$(BIN)/python -m pip install --quiet --constraint requirements/constraints.txt \
+		--no-build-isolation --editable '.[dev]'
 	touch $@
 
 # It asks for torchvision and torchaudio without using them, and their builds on PyPI are for CUDA:
 # beside a CPU build of torch the first cannot be imported, but torchmetrics imports it if present.
-$(PEERS): constraints.txt
+$(PEERS): requirements/constraints.txt
 	$(PYTHON) -m venv .venv-peers
-	.venv-peers/bin/python -m pip install --quiet --constraint constraints.txt yoyodyne==0.5.27
+	.venv-peers/bin/python -m pip install --quiet --constraint requirements/constraints.txt yoyodyne==0.5.27
 	.venv-peers/bin/python -m pip uninstall --quiet --yes torchvision torchaudio
 	touch $@

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from attack.fuzz import fuzz
+from attack.harness import MEMORY, Hang, Outcome, call_line, memory_limit, time_limit
+from attack.mutation import damaged, damaged_value
+from attack.world import World, make_world
 from hardalign.config import SIZES
-from reliability.fuzz import fuzz
-from reliability.harness import MEMORY, Hang, Outcome, call_line, memory_limit, time_limit
-from reliability.mutation import damaged, damaged_value
-from reliability.world import World, make_world
 
 CASES = {"data": 120, "folders": 120, "plans": 30, "arguments": 20, "requests": 100}
 

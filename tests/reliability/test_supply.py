@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from reliability.hashes import LEFT_OUT, is_of
-from reliability.licences import EXCEPTIONS, installed, is_allowed, licence_of, refused
+from hashes import LEFT_OUT, is_of
+from licences import EXCEPTIONS, installed, is_allowed, licence_of, refused
 
 ROOT = Path(__file__).parents[2]
 
@@ -57,8 +57,8 @@ def test_exceptions_are_exceptions() -> None:
 
 
 def test_every_pin_has_its_hashes() -> None:
-    pins = set((ROOT / "constraints.txt").read_text().split())
-    entries = (ROOT / "hashes.txt").read_text().replace("\\\n", " ").splitlines()[1:]
+    pins = set((ROOT / "requirements/constraints.txt").read_text().split())
+    entries = (ROOT / "requirements/hashes.txt").read_text().replace("\\\n", " ").splitlines()[1:]
     hashed = {entry.split()[0]: entry.split()[1:] for entry in entries}
     missing = {pin for pin in pins if pin.partition("==")[0] not in LEFT_OUT} ^ set(hashed)
     assert not missing, "run `make hashes`"

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from attack.harness import call_line
 from hardalign.config import SIZES
 from hardalign.systems import SYSTEMS
-from reliability.harness import call_line
 
 FILES = {
     "pairs": "ab\tAB\nba\tBA\nabc\tABC\ncab\tCAB\né\tE\n",

@@ -19,14 +19,14 @@ from unittest import mock
 import numpy as np
 import safetensors.numpy
 
+from attack.harness import Outcome, call, call_line
+from attack.mutation import ODD_BYTES, ODD_NUMBERS, ODD_TEXTS, damaged, damaged_value
+from attack.world import FILES, PLAN, SUFFIXES, World
 from hardalign.cli.engines import EngineOptions
 from hardalign.cli.main import COMMANDS, command
 from hardalign.cli.options import FileOptions, PairOptions
 from hardalign.folder import CHECKPOINT, CONFIG, METRICS, VOCABULARY, WEIGHTS
 from hardalign.tensors import read_tensors, write_tensors
-from reliability.harness import Outcome, call, call_line
-from reliability.mutation import ODD_BYTES, ODD_NUMBERS, ODD_TEXTS, damaged, damaged_value
-from reliability.world import FILES, PLAN, SUFFIXES, World
 
 ANSWERING = ("predict", "evaluate", "score", "align", "analyze", "errors", "lexicon")
 """Commands of a model and a file."""

@@ -1,8 +1,8 @@
-"""``make hashes``: hashes.txt, every pinned version with the sha256 of all its files on PyPI.
+"""``make hashes``: write requirements/hashes.txt, the sha256 of every pinned version's files.
 
-The environments of development and CI are installed from it, so that a file that was exchanged on
-the way is refused. PyTorch is not in it: machines without a GPU take it from another index, whose
-files are others.
+Development and CI install from it with ``pip --require-hashes``, the build backend included. Wheels
+for other Pythons and rare platforms are left out. PyTorch is too: machines without a GPU take it
+from another index, whose files differ.
 """
 
 from __future__ import annotations
@@ -15,13 +15,16 @@ from pathlib import Path
 
 INDEX = "https://pypi.org/simple"
 LEFT_OUT = ("torch",)
+PINS, HASHES = Path("requirements/constraints.txt"), Path("requirements/hashes.txt")
+SUPPORTED = re.compile(r"-(py3|py2\.py3|cp3\d+-abi3|cp31[123]-cp31[123])-|-none-(?!any)")
+RARE = re.compile(r"musllinux|i686|win32|armv|ppc64|s390x|riscv|loongarch|ios|android|wasm|arm64e")
 LINK = re.compile(r'href="[^"]*/([^"/#]+)#sha256=([0-9a-f]{64})"')
 
 
 def main() -> None:
-    """Reads constraints.txt, asks the index, writes hashes.txt."""
+    """Read the pins, ask the index for their files, write the hashes."""
     lines = ["# Made by `make hashes` from constraints.txt; do not edit."]
-    for pin in Path("constraints.txt").read_text().split():
+    for pin in PINS.read_text().split():
         name, _, version = pin.partition("==")
         if name.lower() in LEFT_OUT:
             continue
@@ -30,19 +33,21 @@ def main() -> None:
         if not sums:
             sys.exit(f"{pin}: no such files on {INDEX}")
         lines.append(" \\\n    ".join([pin, *(f"--hash=sha256:{one}" for one in sums)]))
-    Path("hashes.txt").write_text("\n".join(lines) + "\n")
+    HASHES.write_text("\n".join(lines) + "\n")
 
 
 def canonical(name: str) -> str:
-    """Returns a project's name as indexes write it."""
+    """Return a project's name as indexes write it."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def is_of(file: str, name: str, version: str) -> bool:
-    """Tells whether a file is a wheel or source archive of that version."""
+    """Tell whether a file is a source archive, or a wheel we support, of that version."""
     file = urllib.parse.unquote(file).removesuffix(".tar.gz").removesuffix(".zip")
     if file.endswith(".whl"):
         project, found, *_ = file.split("-")
+        if RARE.search(file) or not SUPPORTED.search(file):
+            return False
     else:
         project, _, found = file.rpartition("-")
     return canonical(project) == canonical(name) and found == version

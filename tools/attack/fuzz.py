@@ -2,7 +2,7 @@
 
 Every case follows from the seed, its kind and its number, so that one that fails can be had again:
 
-    PYTHONPATH=tests python -m reliability.fuzz --kinds data --first 1234 --cases 1
+    PYTHONPATH=tools python -m attack.fuzz --kinds data --first 1234 --cases 1
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from reliability.cases import KINDS
-from reliability.harness import MEMORY, SECONDS, Outcome, memory_limit
-from reliability.requests import serving
-from reliability.world import World, make_world
+from attack.cases import KINDS
+from attack.harness import MEMORY, SECONDS, Outcome, memory_limit
+from attack.requests import serving
+from attack.world import World, make_world
 
 ALL = (*KINDS, "requests")
 Case = Callable[[random.Random], Outcome]

@@ -1,6 +1,6 @@
-"""Runs what pages of the guide tell their readers to type, in full, and writes down what comes out.
+"""Run the commands of documentation pages in full and write their output into the pages.
 
-    python docs/outputs.py docs/guide/g2p.md [PAGE ...]
+    python tools/outputs.py docs/guide/g2p.md [PAGE ...]
 
 Tests run the same commands on less data (tests/docs/test_commands.py) and cannot know the figures.
 Only output that a page shows is replaced: what is said around it is for a person to read again.

@@ -1,6 +1,6 @@
 """``make kill``: commands killed at random moments leave what is whole, and end the same.
 
-PYTHONPATH=tests python -m reliability.kill --kills 10 --seed 0
+PYTHONPATH=tools python -m attack.kill --kills 10 --seed 0
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+from attack.processes import SIGNALS, End, run
 from hardalign.config import SIZES
 from hardalign.errors import HardalignError
 from hardalign.files import FRAGMENT
 from hardalign.folder import CHECKPOINT, CONFIG, METRICS, VOCABULARY, WEIGHTS, load_folder
 from hardalign.systems import SYSTEMS
-from reliability.processes import SIGNALS, End, run
 
 EPOCHS, WORDS = 4, 150
 PLAN = """\

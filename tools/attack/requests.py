@@ -14,14 +14,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from attack.harness import Outcome
+from attack.mutation import ODD_NUMBERS, ODD_TEXTS, damaged, damaged_value
+from attack.world import World
 from hardalign.predictor import load
 from hardalign.serve.app import create_app
 from hardalign.serve.connections import Allowance
 from hardalign.serve.messages import Limits
 from hardalign.serve.server import listen, make_server
-from reliability.harness import Outcome
-from reliability.mutation import ODD_NUMBERS, ODD_TEXTS, damaged, damaged_value
-from reliability.world import World
 
 PATIENCE = 20.0
 """Seconds that an answer may take on a busy machine."""
