@@ -20,10 +20,9 @@ from pathlib import Path
 import onnxruntime
 
 import hardalign
-from hardalign.bundled import model_folder
 from hardalign.data.reading import read_examples
 from hardalign.export import export_onnx, step_file
-from hardalign.folder import load_folder
+from hardalign.model_folder import find_model, load_folder
 
 EXAMPLE = Path(__file__).parents[1] / "docs" / "examples" / "onnx_greedy.py"
 
@@ -65,7 +64,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "model.onnx"
         start = time.perf_counter()
-        export_onnx(*load_folder(model_folder(options.model)), file)
+        export_onnx(*load_folder(find_model(options.model)), file)
         print(f"exported in {time.perf_counter() - start:.2f} s")
         onnx, onnx_times = one_by_one(onnx_predict(file), words)
     ours, our_times = one_by_one(lambda word: predictor(word).text, words)

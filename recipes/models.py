@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 import hardalign
-from hardalign.bundled import FIGURES, bundled_folder
 from hardalign.cli.progress import TrainingProgress
 from hardalign.config import ModelConfig
 from hardalign.corpora.load import Corpus
@@ -27,12 +26,19 @@ from hardalign.data.formats import FORMATS, Format
 from hardalign.data.reading import read_examples
 from hardalign.data.split import split_file
 from hardalign.decoding import Search
-from hardalign.files import make_folder, sha256, write_bytes
-from hardalign.folder import METRICS, WEIGHTS, read_description, write_description
+from hardalign.files import make_folder, sha256, write_bytes, write_json
 from hardalign.metrics import calibration_error, evaluate
+from hardalign.model_folder import (
+    FIGURES,
+    METRICS,
+    WEIGHTS,
+    bundled_folder,
+    read_description,
+    read_tensors,
+    write_description,
+    write_tensors,
+)
 from hardalign.prediction import Prediction
-from hardalign.records import write_json
-from hardalign.tensors import read_tensors, write_tensors
 from sources import Row, english_forms, ipa_dict
 
 DEV, TEST = 0.05, 0.10

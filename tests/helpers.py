@@ -21,13 +21,12 @@ from hardalign.data.encoding import Encoded
 from hardalign.data.example import Example
 from hardalign.data.formats import FORMATS, Format
 from hardalign.data.vocabulary import BEGIN, END, RESERVED, Alphabet, Vocabulary
-from hardalign.folder import WEIGHTS, Description, write_description
+from hardalign.model_folder import WEIGHTS, Description, Tensors, write_description, write_tensors
 from hardalign.origin import FileOrigin, Origin
 from hardalign.predictor import Predictor
 from hardalign.runtime import Runtime, build_runtime
 from hardalign.shapes import parameter_shapes
 from hardalign.systems import SYSTEMS
-from hardalign.tensors import Tensors, write_tensors
 
 if TYPE_CHECKING:
     import torch

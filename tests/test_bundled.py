@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 import hardalign
-from hardalign.bundled import BUNDLED, describe_bundled, model_folder
 from hardalign.data.example import evaluation_items
 from hardalign.data.reading import read_examples
 from hardalign.decoding import Search
 from hardalign.metrics import evaluate
+from hardalign.model_folder import BUNDLED, describe_bundled, find_model
 
 
 @pytest.fixture(scope="module")
@@ -22,21 +22,21 @@ def g2p() -> hardalign.Predictor:
 
 @pytest.mark.parametrize("name", BUNDLED)
 def test_small_enough_to_ship(name: str) -> None:
-    files = [path for path in model_folder(name).rglob("*") if path.is_file()]
+    files = [path for path in find_model(name).rglob("*") if path.is_file()]
     assert {path.name for path in files} >= {"README.md", "weights.safetensors", "figures.json"}
     assert sum(path.stat().st_size for path in files) < 6e6
 
 
 def test_the_wheel_stays_small() -> None:
-    files = [path for name in BUNDLED for path in model_folder(name).rglob("*") if path.is_file()]
+    files = [path for name in BUNDLED for path in find_model(name).rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in files) < 38e6  # of 40 MB; the rest is source
 
 
 def test_a_folder_of_that_name_goes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert model_folder("en-g2p").is_absolute()
+    assert find_model("en-g2p").is_absolute()
     Path("en-g2p").mkdir()
-    assert model_folder("en-g2p") == Path("en-g2p")
+    assert find_model("en-g2p") == Path("en-g2p")
     with pytest.raises(hardalign.HardalignError, match=r"en-g2p.config\.json"):
         hardalign.load("en-g2p")
 
@@ -48,7 +48,7 @@ def test_what_is_no_model_is_told_which_there_are() -> None:
 
 @pytest.mark.parametrize("name", BUNDLED)
 def test_the_sample_comes_out_as_the_model_card_says(name: str) -> None:
-    measured, folder = describe_bundled(name), model_folder(name)
+    measured, folder = describe_bundled(name), find_model(name)
     card = (folder / "README.md").read_text("utf-8")
     for figures in (measured, measured.get("without stress", measured)):
         assert f"{figures['wer']:.2f}" in card
@@ -77,7 +77,7 @@ def test_the_sample_comes_out_as_the_model_card_says(name: str) -> None:
 @pytest.mark.filterwarnings("ignore::hardalign.predictor.UnknownSymbolsWarning")  # piñata
 @pytest.mark.parametrize("name", BUNDLED)
 def test_the_examples_of_the_model_card(name: str) -> None:
-    card = (model_folder(name) / "README.md").read_text("utf-8")
+    card = (find_model(name) / "README.md").read_text("utf-8")
     examples = re.findall(r"\*([^*]+)\* → `([^`]+)`", card)
     assert examples
     tagged = "tags" in hardalign.load(name).description.format.columns

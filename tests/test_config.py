@@ -50,7 +50,7 @@ def test_impossible_settings(kind: type, setting: str, values: list[object]) -> 
 @pytest.mark.parametrize("values", [None, [], "x", {"system": "hard", "colour": "red"}])
 def test_damaged_settings(values: object) -> None:
     with pytest.raises(
-        HardalignError, match=r"ModelConfig (must have system|has an unknown entry 'colour')"
+        HardalignError, match=r"ModelConfig (is damaged|has an unknown entry 'colour')"
     ):
         ModelConfig.from_dict(values)
 

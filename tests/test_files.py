@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import fcntl
 import os
+import socket
 import stat
 import subprocess
 import sys
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -14,12 +16,18 @@ from pytest import MonkeyPatch as Monkey  # noqa: PT013
 from hardalign.errors import HardalignError
 from hardalign.files import (
     FRAGMENT,
+    HOLDER,
+    LOCK,
+    BusyError,
+    build_record,
+    locked,
     make_folder,
+    read_json,
     remove_fragments,
     whole_file,
     write_bytes,
+    write_json,
 )
-from hardalign.records import read_json, write_json
 
 
 def test_nothing_appears_before_the_end(tmp_path: Path) -> None:
@@ -223,3 +231,157 @@ def test_unwritable_folder(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(HardalignError, match="cannot be written"):
         make_folder(tmp_path / "file" / "folder")
+
+
+@dataclass(frozen=True)
+class Bird:
+    name: str
+    weight: float
+    eggs: int = 2
+    songs: tuple[str, ...] = ()
+    places: dict[str, int] = field(default_factory=dict)
+    ring: str | None = None
+
+
+def test_json_round_trip_keeps_every_script(tmp_path: Path) -> None:
+    value = {"नमस्ते": ["한글", "e\u0301", None, 1.5, "no\udcffUTF-8"]}
+    write_json(tmp_path / "a.json", value)
+    assert read_json(tmp_path / "a.json") == value
+
+
+def test_json_errors_name_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    with pytest.raises(HardalignError, match=r"a\.json: no such file"):
+        read_json(path)
+    path.write_bytes(b'{"a": ')
+    with pytest.raises(HardalignError, match=r"a\.json: cannot be read as JSON"):
+        read_json(path)
+
+
+def test_a_record_comes_back() -> None:
+    values = {
+        "name": "wren",
+        "weight": 9,
+        "songs": ["tic", "zrr"],
+        "places": {"a": 1},
+        "ring": None,
+    }
+    assert build_record(Bird, values, "a bird") == Bird(
+        "wren", 9, 2, ("tic", "zrr"), {"a": 1}, None
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"name": 1}, "a bird is damaged: Expected `str`, got `int` - at `\\$.name`"),
+        ({"weight": True}, "weight"),
+        ({"eggs": True}, "eggs"),
+        ({"eggs": 1.5}, "eggs"),
+        ({"songs": "tic"}, "songs"),
+        ({"songs": ["tic", 1]}, "songs"),
+        ({"places": {"a": "b"}}, "places"),
+        ({"ring": 5}, "ring"),
+        ({"colour": "red"}, "a bird has an unknown entry 'colour'"),
+    ],
+)
+def test_damaged_values(change: dict[str, object], message: str) -> None:
+    with pytest.raises(HardalignError, match=message):
+        build_record(Bird, {"name": "wren", "weight": 9.0, **change}, "a bird")
+
+
+def test_what_may_be_missing_or_too_much() -> None:
+    with pytest.raises(HardalignError, match="missing required field `weight`"):
+        build_record(Bird, {"name": "wren"}, "a bird")
+    with pytest.raises(HardalignError, match="got `null`"):
+        build_record(Bird, None, "a bird")
+    extra = {"name": "wren", "weight": 9.0, "colour": "red"}
+    assert build_record(Bird, extra, "a bird", extra=True) == Bird("wren", 9.0)
+
+
+HOLD = """
+import sys
+from pathlib import Path
+from hardalign.files import locked
+with locked(Path(sys.argv[1]), sys.argv[2]):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def start(folder: Path, holder: str) -> subprocess.Popen[str]:
+    arguments = [sys.executable, "-c", HOLD, str(folder), holder]
+    return subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def hold(folder: Path, holder: str) -> subprocess.Popen[str]:
+    """A process that holds a folder's lock until it is killed or its input ends."""
+    process = start(folder, holder)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "held\n"
+    return process
+
+
+def test_the_second_is_told_who_the_first_is(tmp_path: Path) -> None:
+    with hold(tmp_path, "one") as process:
+        with pytest.raises(BusyError) as caught, locked(tmp_path, "other"):
+            pass
+        for word in (f"process {process.pid} on {socket.gethostname()}", "-c", str(tmp_path)):
+            assert word in str(caught.value)
+        process.kill()
+    # Its death leaves nothing in the way.
+    with locked(tmp_path, "other"):
+        pass
+
+
+def test_a_retry_waits_for_its_predecessor(tmp_path: Path) -> None:
+    with hold(tmp_path, "one") as first, start(tmp_path, "one") as second:
+        with pytest.raises(subprocess.TimeoutExpired):
+            second.wait(1.0)
+        first.kill()
+        assert second.communicate("", timeout=60)[0] == "held\n"
+
+
+def test_one_process_has_it_only_once(tmp_path: Path) -> None:
+    with locked(tmp_path, "one"):  # noqa: SIM117
+        with pytest.raises(BusyError, match=str(os.getpid())), locked(tmp_path, "other"):
+            pass
+
+
+def test_released_at_the_end(tmp_path: Path) -> None:
+    for holder in ("one", "other"):
+        with locked(tmp_path / "new", holder):
+            assert (tmp_path / "new" / HOLDER).exists()
+    assert [path.name for path in (tmp_path / "new").iterdir()] == [LOCK]
+
+
+@pytest.mark.parametrize("record", ["", "[]", "{}", '{"holder": 1}'])
+def test_a_damaged_record_is_no_trouble(record: str, tmp_path: Path) -> None:
+    with hold(tmp_path, "one") as process:
+        (tmp_path / HOLDER).write_text(record)
+        with pytest.raises(BusyError, match="another process is at work"), locked(tmp_path, "two"):
+            pass
+        process.kill()
+
+
+def test_folders_that_cannot_be_locked(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / LOCK).mkdir()
+    for folder in (tmp_path / "file", tmp_path):
+        with pytest.raises(HardalignError, match=r"cannot be w|is a file"), locked(folder, "one"):
+            pass
+
+
+def test_a_holder_that_is_a_pipe_or_a_link_is_replaced(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / HOLDER)  # opening it would wait for ever
+    with locked(tmp_path, "one"):
+        assert (tmp_path / HOLDER).is_file()
+        (tmp_path / HOLDER).unlink()
+        os.mkfifo(tmp_path / HOLDER)
+        with pytest.raises(BusyError, match="another process"), locked(tmp_path, "other"):
+            pass
+    (tmp_path / "mine").write_text("mine")
+    (tmp_path / HOLDER).symlink_to("mine")
+    with locked(tmp_path, "one"):
+        pass
+    assert (tmp_path / "mine").read_text() == "mine"

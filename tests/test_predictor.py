@@ -20,10 +20,9 @@ from hardalign.data.example import Example
 from hardalign.data.vocabulary import UnknownSymbols
 from hardalign.decoding import Search, answers
 from hardalign.errors import HardalignError
-from hardalign.folder import WEIGHTS, write_description
+from hardalign.model_folder import WEIGHTS, write_description, write_tensors
 from hardalign.predictor import UnknownSymbolsWarning
 from hardalign.systems import SYSTEMS
-from hardalign.tensors import write_tensors
 from helpers import TINY, tiny_predictor, tiny_tensors, tiny_vocabulary
 
 systems = pytest.mark.parametrize("system", SYSTEMS)

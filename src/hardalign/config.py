@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from hardalign.errors import HardalignError
-from hardalign.records import build_record
+from hardalign.files import build_record
 
 WIDEST, DEEPEST = 100_000, 100
 """The largest widths and numbers of layers: far beyond use, but small enough to reckon with."""

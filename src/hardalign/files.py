@@ -1,16 +1,23 @@
-"""Files written whole or not at all."""
+"""Whole files or none, checksums, JSON, records in JSON, and locks on folders."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
 import hashlib
+import json
 import os
 import secrets
+import shlex
+import socket
 import stat
+import sys
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, TypeVar
+
+import msgspec
 
 from hardalign.errors import HardalignError
 
@@ -21,6 +28,16 @@ except ImportError:  # Windows, which lets nobody remove a file that is open
 
 FRAGMENT = ".part"
 """Ends the names of files that are still being written; a killed process leaves such a file."""
+JSON_LIMIT = 1 << 26
+"""Bytes of the largest JSON file that is read."""
+JSON_DEPTH = 50
+"""How deep lists and objects may be nested in it."""
+LOCK, HOLDER = ".lock", ".holder"
+"""The file that is locked, and who has locked it: some systems let nobody read a locked file."""
+_GRACE = 0.5
+"""Seconds for a holder to say who it is, or to end: a killed process drops its locks one by one."""
+
+Record = TypeVar("Record")
 
 
 @contextlib.contextmanager
@@ -221,3 +238,138 @@ def _sync_folder(folder: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a value as readable JSON, whole or not at all."""
+    write_bytes(path, json_bytes(value))
+
+
+def json_bytes(value: Any) -> bytes:
+    """Returns a value as readable JSON; file names that are not UTF-8 survive in it."""
+    text = json.dumps(value, ensure_ascii=False, indent=2) + "\n"
+    return text.encode(errors="surrogatepass")
+
+
+def read_json(path: Path) -> Any:
+    """Read JSON.
+
+    Raises:
+        HardalignError: If the file is missing, is not JSON, or is larger than ``JSON_LIMIT``.
+    """
+    return parse_json(read_bytes(path, JSON_LIMIT), path)
+
+
+def parse_json(content: str | bytes, path: Path) -> Any:
+    """Returns the value of JSON that was read from ``path``, or says that it has none."""
+    try:
+        value = json.loads(content, parse_constant=_refuse)
+        if not _is_deep(value, JSON_DEPTH):
+            return value
+    except ValueError as error:
+        raise HardalignError(f"{path}: cannot be read as JSON: {error}") from error
+    except RecursionError:
+        pass
+    raise HardalignError(f"{path}: cannot be read as JSON: it is nested too deeply")
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not a number")
+
+
+def build_record(kind: type[Record], values: object, what: str, *, extra: bool = False) -> Record:
+    """Build a dataclass from the JSON object of it, checking names and types by msgspec.
+
+    Args:
+        kind: The dataclass.
+        values: What was read.
+        what: It is called so in messages.
+        extra: Whether to pass over keys that it has no field for, as other versions may write.
+
+    Raises:
+        HardalignError: If the values are damaged.
+    """
+    if isinstance(values, dict) and not extra:
+        known = {field.name for field in fields(kind)}  # type: ignore[arg-type]
+        if unknown := values.keys() - known:
+            raise HardalignError(f"{what} has an unknown entry {min(unknown)!r:.100}")
+    try:
+        return msgspec.convert(values, kind)
+    except msgspec.ValidationError as error:
+        raise HardalignError(f"{what} is damaged: {error}") from error
+
+
+def _is_deep(value: Any, levels: int) -> bool:
+    """Whether there are lists or objects below so many levels of them."""
+    children = value.values() if isinstance(value, dict) else value
+    if not isinstance(value, (dict, list)):
+        return False
+    return levels == 0 or any(_is_deep(child, levels - 1) for child in children)
+
+
+class BusyError(HardalignError):
+    """Another process is at work in the folder."""
+
+
+@contextlib.contextmanager
+def locked(folder: Path, holder: str) -> Iterator[None]:
+    """Hold a folder, which is created if need be, as long as the context lasts.
+
+    Args:
+        folder: What to hold. The lock's file stays in it: removing it would not be safe.
+        holder: Names what this process works for. A process that works for the same, such as a
+            predecessor that is about to die, is waited for; any other is left alone.
+
+    Raises:
+        BusyError: If another holder has it, with its process, machine and command.
+        HardalignError: If the folder cannot be written.
+    """
+    from filelock import FileLock, Timeout
+
+    make_folder(folder)
+    lock = FileLock(folder / LOCK)
+    record = {
+        "holder": holder,
+        "process": os.getpid(),
+        "machine": socket.gethostname(),
+        "command": shlex.join(sys.argv),
+    }
+    while True:
+        try:
+            lock.acquire(timeout=_GRACE)
+            break
+        except Timeout:
+            other = _read_holder(folder / HOLDER)
+            if other.get("holder") != holder:
+                raise BusyError(f"{folder}: {_described(other)}") from None
+        except OSError:
+            with explained(folder, "written"):
+                raise
+    try:
+        with explained(folder, "written"):
+            # Whatever is there, a link or a pipe, is not written to.
+            (folder / HOLDER).unlink(missing_ok=True)
+        write_json(folder / HOLDER, record)
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            (folder / HOLDER).unlink()
+        lock.release()
+
+
+def _read_holder(path: Path) -> dict[str, Any]:
+    """Returns who holds the lock; nothing where nobody can know, as just after it was taken."""
+    try:
+        record = json.loads(read_bytes(path, 1 << 16))
+    except (HardalignError, ValueError):
+        return {}
+    return record if isinstance(record, dict) else {}
+
+
+def _described(record: dict[str, Any]) -> str:
+    who = (
+        f"process {record['process']} on {record['machine']} ({record['command']})"
+        if {"process", "machine", "command"} <= record.keys()
+        else "another process"
+    )
+    return f"{who} is at work in this folder; wait for its end, or choose another folder"

@@ -25,7 +25,7 @@ from typing import Any
 
 from hardalign.data.example import Example, Symbols, training_pairs
 from hardalign.errors import HardalignError
-from hardalign.records import JSON_LIMIT
+from hardalign.files import JSON_LIMIT
 
 SEPARATOR = "||"
 """The source symbol before each known form."""

@@ -6,12 +6,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, TypeVar
 
 from hardalign.errors import HardalignError
-from hardalign.records import build_record
+from hardalign.files import build_record
 
 Record = TypeVar("Record", "CorpusOrigin", "FileOrigin")
-
-_LATER = {"normalization", "target_parts"}
-"""What the first folders do not have: all was NFC, and symbols were whole."""
 
 
 @dataclass(frozen=True)
@@ -71,4 +68,4 @@ class Origin:
 
 
 def _record(kind: type[Record], values: object) -> Record:
-    return build_record(kind, values, "the origin of the data", optional=_LATER)
+    return build_record(kind, values, "the origin of the data")

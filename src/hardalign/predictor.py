@@ -13,12 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardalign.alignment import Alignment
-from hardalign.bundled import model_folder
 from hardalign.data.example import Example
 from hardalign.data.vocabulary import UnknownSymbols
 from hardalign.decoding import Search, sample_alignments
 from hardalign.errors import HardalignError
-from hardalign.folder import load_members
+from hardalign.model_folder import find_model, load_members
 from hardalign.prediction import Prediction
 from hardalign.runtime import build_members
 from hardalign.shapes import ALIGNER_TABLE
@@ -176,7 +175,7 @@ def load(model: str | Path, *, temperature: float | None = None) -> Predictor:
         HardalignError: If the folder, or a file in it, is missing or damaged.
     """
     _keep_freed_memory()
-    members, description = load_members(model_folder(model))
+    members, description = load_members(find_model(model))
     if temperature is not None:
         description = replace(description, temperature=temperature)
     parts = [(own.model, tensors) for tensors, own in members]

@@ -16,12 +16,19 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from hardalign.bundled import MODEL, RUN
 from hardalign.data.formats import FORMATS, Format, changed
 from hardalign.errors import HardalignError
-from hardalign.files import check_regular, read_bytes, sha256
-from hardalign.folder import METRICS
-from hardalign.records import JSON_LIMIT, build_record, parse_json, read_json, write_json
+from hardalign.files import (
+    JSON_LIMIT,
+    build_record,
+    check_regular,
+    parse_json,
+    read_bytes,
+    read_json,
+    sha256,
+    write_json,
+)
+from hardalign.model_folder import METRICS, MODEL, RUN
 
 LOG = "log.txt"
 RESULT, FAILURE = "result.json", "failure.json"

@@ -15,7 +15,7 @@ from hardalign.data.example import Example
 from hardalign.data.vocabulary import UNKNOWN, UnknownSymbols
 from hardalign.decoding import Aligned, Answer, Search, align, answer, estimate, symbol_scores
 from hardalign.errors import HardalignError
-from hardalign.folder import Description
+from hardalign.model_folder import Description
 from hardalign.options import numbering
 from hardalign.prediction import NOTHING, Prediction
 from hardalign.runtime import Runtime

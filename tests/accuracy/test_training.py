@@ -18,8 +18,7 @@ from hardalign.data.example import Example
 from hardalign.data.formats import FORMATS
 from hardalign.decoding import Search
 from hardalign.errors import HardalignError
-from hardalign.folder import load_folder
-from hardalign.tensors import read_tensors
+from hardalign.model_folder import load_folder, read_tensors
 from hardalign.text.errors import find_errors
 from hardalign.training.job import Reporter
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hardalign.bundled import BUNDLED
+from hardalign.model_folder import BUNDLED
 from hardalign.systems import SYSTEMS
 from helpers import Command, write_model
 

@@ -40,8 +40,7 @@ def test_unknown_symbols_are_reported_once(command: Command, model: Path) -> Non
 
 
 def test_cut_off_predictions_are_reported(command: Command, model: Path) -> None:
-    from hardalign.folder import WEIGHTS
-    from hardalign.tensors import read_tensors, write_tensors
+    from hardalign.model_folder import WEIGHTS, read_tensors, write_tensors
 
     tensors, notes = read_tensors(model / WEIGHTS)
     tensors["head.attention.output.bias"][3] = -1e4  # the end: never
@@ -144,8 +143,7 @@ def test_fewer_strings_than_asked_for_are_reported(command: Command, model: Path
 
 
 def never_end(folder: Path, bias: float) -> None:
-    from hardalign.folder import WEIGHTS
-    from hardalign.tensors import read_tensors, write_tensors
+    from hardalign.model_folder import WEIGHTS, read_tensors, write_tensors
 
     tensors, notes = read_tensors(folder / WEIGHTS)
     tensors["head.attention.output.bias"][3] = bias

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from experiments.helpers import Here, result_of, write_epochs
-from hardalign.bundled import MODEL
 from hardalign.cli.engines import EngineOptions
 from hardalign.experiments import local
 from hardalign.experiments.engine import prepare
 from hardalign.experiments.plan import load_plan
-from hardalign.records import write_json
+from hardalign.files import write_json
+from hardalign.model_folder import MODEL
 from hardalign.runs import LOG, RESULT, epochs_of, read_results
 from helpers import Command, assert_complains, eventually
 

@@ -196,7 +196,7 @@ def test_damaged_json(damage):
         Format.from_dict({**FORMATS["pairs"].to_dict(), **damage})
 
 
-@pytest.mark.parametrize("content", [None, [], "pairs", {}, {"name": "pairs"}])
+@pytest.mark.parametrize("content", [None, [], "pairs", {}, {"name": 1}])
 def test_json_of_something_else(content):
-    with pytest.raises(HardalignError, match=r"the format (must have name, columns|has no)"):
+    with pytest.raises(HardalignError, match=r"the format is damaged"):
         Format.from_dict(content)

@@ -11,9 +11,8 @@ from typing import Any
 from hardalign.experiments.engine import Outcome, State
 from hardalign.experiments.local import Circumstances
 from hardalign.experiments.worker import work
-from hardalign.files import make_folder, write_bytes
-from hardalign.folder import METRICS
-from hardalign.records import write_json
+from hardalign.files import make_folder, write_bytes, write_json
+from hardalign.model_folder import METRICS
 from hardalign.runs import LOG, MODEL, RESULT, Result, Run, write_failure
 
 TINY = {"words": 60, "epochs": 2, "embedding": 8, "encoder": 8, "decoder": 8}

@@ -17,7 +17,7 @@ from hardalign.experiments.cluster import Cluster, KilledError, work
 from hardalign.experiments.engine import State, run_all
 from hardalign.experiments.execute import execute
 from hardalign.experiments.local import BUSY, DONE, FAILED, Circumstances
-from hardalign.folder import WEIGHTS
+from hardalign.model_folder import WEIGHTS
 from hardalign.runs import (
     LOG,
     MODEL,

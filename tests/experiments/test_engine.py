@@ -7,7 +7,7 @@ import pytest
 from experiments.helpers import Memory, Scripted, tiny_run
 from hardalign.errors import HardalignError
 from hardalign.experiments.engine import State, prepare, run_all
-from hardalign.records import write_json
+from hardalign.files import write_json
 from hardalign.runs import RUN, Run, read_failures, read_results, read_run
 
 RUNS = [tiny_run(seed=seed) for seed in range(5)]

@@ -12,8 +12,8 @@ from hardalign.corpora.load import load_corpus
 from hardalign.decoding import Search
 from hardalign.errors import HardalignError
 from hardalign.experiments.execute import execute
-from hardalign.folder import WEIGHTS
 from hardalign.metrics import evaluate
+from hardalign.model_folder import WEIGHTS
 from hardalign.predictor import load
 from hardalign.runs import (
     FAILURE,

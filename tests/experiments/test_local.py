@@ -16,7 +16,7 @@ from hardalign.experiments.local import (
     outcome,
     start_process,
 )
-from hardalign.lock import locked
+from hardalign.files import locked
 from hardalign.runs import (
     LOG,
     RESULT,

@@ -8,7 +8,7 @@ from experiments.helpers import tiny_run
 from hardalign.experiments import worker
 from hardalign.experiments.local import BUSY, DONE, FAILED
 from hardalign.experiments.worker import work
-from hardalign.lock import locked
+from hardalign.files import locked
 from hardalign.runs import FAILURE, RESULT, Failure, Run, read_failures, write_run
 
 

@@ -18,8 +18,8 @@ from hardalign.config import SIZES
 from hardalign.errors import HardalignError
 from hardalign.experiments.execute import execute
 from hardalign.experiments.tune import write_plan
-from hardalign.folder import CHECKPOINT, CONFIG, METRICS, VOCABULARY, WEIGHTS
-from hardalign.lock import HOLDER, LOCK
+from hardalign.files import HOLDER, LOCK
+from hardalign.model_folder import CHECKPOINT, CONFIG, METRICS, VOCABULARY, WEIGHTS
 from hardalign.runs import FAILURE, RESULT, RUN, Run, write_failure, write_run
 from hardalign.training.job import Reporter
 

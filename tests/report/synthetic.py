@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from hardalign.records import write_json
+from hardalign.files import write_json
 from hardalign.report.paper import BATCH_SIZES, task_of
 from hardalign.runs import RESULT, Result, Run, write_run
 

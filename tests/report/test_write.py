@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hardalign.errors import HardalignError
-from hardalign.records import write_json
+from hardalign.files import write_json
 from hardalign.report.write import write_report
 from hardalign.runs import FAILURE, Run, write_run
 from report.synthetic import result, right, write

@@ -20,8 +20,8 @@ from hardalign import aligner
 from hardalign.aligner import aligner_pair, oracle_actions
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import BEGIN, END
+from hardalign.model_folder import Tensors
 from hardalign.systems import SYSTEMS
-from hardalign.tensors import Tensors
 
 Array = NDArray[Any]
 Path = tuple[int, ...]

@@ -19,11 +19,11 @@ from hardalign.data.example import Example
 from hardalign.data.formats import FORMATS
 from hardalign.data.vocabulary import BEGIN, END, RESERVED, UNKNOWN, Alphabet, Vocabulary
 from hardalign.decoding import Search, answer, symbol_scores
+from hardalign.model_folder import Tensors
 from hardalign.options import copied_symbols, numbering
 from hardalign.runtime import Runtime, Targets, Words
 from hardalign.runtime.ensemble import Ensemble
 from hardalign.runtime.tempered import Tempered
-from hardalign.tensors import Tensors
 from helpers import (
     COPYING,
     TINY,

@@ -15,7 +15,7 @@ import uvicorn
 from hardalign.config import ModelConfig, TrainingConfig
 from hardalign.data.formats import FORMATS
 from hardalign.data.lexicon import Lexicon
-from hardalign.folder import Description
+from hardalign.model_folder import Description
 from hardalign.origin import Origin
 from hardalign.predictor import Predictor
 from hardalign.runtime import build_runtime

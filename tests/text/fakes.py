@@ -15,11 +15,10 @@ from hardalign.config import ModelConfig, TrainingConfig
 from hardalign.data.example import Example
 from hardalign.data.formats import FORMATS, Format
 from hardalign.data.vocabulary import Alphabet, UnknownSymbols, Vocabulary
-from hardalign.folder import WEIGHTS, Description, write_description
+from hardalign.model_folder import WEIGHTS, Description, write_description, write_tensors
 from hardalign.origin import Origin
 from hardalign.prediction import Prediction
 from hardalign.shapes import parameter_shapes
-from hardalign.tensors import write_tensors
 
 LETTERS = "'abcdefghijklmnopqrstuvwxyz"
 PHONES = [letter.upper() for letter in LETTERS] + ["AH0", "AH1", "AE1"]

@@ -8,9 +8,8 @@ import pytest
 import torch
 
 from hardalign.errors import HardalignError
-from hardalign.folder import CHECKPOINT, WEIGHTS
+from hardalign.model_folder import CHECKPOINT, WEIGHTS, read_tensors
 from hardalign.networks.batch import collate
-from hardalign.tensors import read_tensors
 from hardalign.training import loop
 from hardalign.training.averaging import DECAY, Averaged
 from hardalign.training.checkpoint import Progress, read_checkpoint, save_checkpoint

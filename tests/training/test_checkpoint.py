@@ -9,10 +9,9 @@ import pytest
 import torch
 
 from hardalign.errors import HardalignError
-from hardalign.folder import CHECKPOINT, METRICS
+from hardalign.model_folder import CHECKPOINT, METRICS, read_tensors, write_tensors
 from hardalign.networks.batch import collate
 from hardalign.networks.transducer import Transducer
-from hardalign.tensors import read_tensors, write_tensors
 from hardalign.training.checkpoint import Progress, read_checkpoint, save_checkpoint
 from helpers import random_pairs, tiny_model
 

@@ -9,8 +9,8 @@ import torch
 from hardalign.config import ModelConfig, TrainingConfig
 from hardalign.data.formats import FORMATS
 from hardalign.errors import HardalignError
-from hardalign.files import FRAGMENT
-from hardalign.folder import (
+from hardalign.files import FRAGMENT, BusyError, locked
+from hardalign.model_folder import (
     CHECKPOINT,
     CONFIG,
     MEMBER,
@@ -20,7 +20,6 @@ from hardalign.folder import (
     description_files,
     read_description,
 )
-from hardalign.lock import BusyError, locked
 from hardalign.origin import Origin
 from hardalign.training.claim import HELD_OUT, claim_folder, default_threads
 from helpers import TINY, tiny_vocabulary

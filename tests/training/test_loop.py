@@ -12,9 +12,8 @@ from hardalign.data.encoding import Numbering
 from hardalign.data.example import Example
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.errors import HardalignError
-from hardalign.folder import WEIGHTS, Description
+from hardalign.model_folder import WEIGHTS, Description, read_tensors
 from hardalign.origin import Origin
-from hardalign.tensors import read_tensors
 from hardalign.training import loop
 from hardalign.training.checkpoint import read_checkpoint
 from hardalign.training.claim import claim_folder

@@ -25,8 +25,15 @@ from attack.world import FILES, PLAN, SUFFIXES, World
 from hardalign.cli.engines import EngineOptions
 from hardalign.cli.main import COMMANDS, command
 from hardalign.cli.options import FileOptions, PairOptions
-from hardalign.folder import CHECKPOINT, CONFIG, METRICS, VOCABULARY, WEIGHTS
-from hardalign.tensors import read_tensors, write_tensors
+from hardalign.model_folder import (
+    CHECKPOINT,
+    CONFIG,
+    METRICS,
+    VOCABULARY,
+    WEIGHTS,
+    read_tensors,
+    write_tensors,
+)
 
 ANSWERING = ("predict", "evaluate", "score", "align", "analyze", "errors", "lexicon")
 """Commands of a model and a file."""

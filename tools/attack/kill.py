@@ -20,7 +20,7 @@ from attack.processes import SIGNALS, End, run
 from hardalign.config import SIZES
 from hardalign.errors import HardalignError
 from hardalign.files import FRAGMENT
-from hardalign.folder import CHECKPOINT, CONFIG, METRICS, VOCABULARY, WEIGHTS, load_folder
+from hardalign.model_folder import CHECKPOINT, CONFIG, METRICS, VOCABULARY, WEIGHTS, load_folder
 from hardalign.systems import SYSTEMS
 
 EPOCHS, WORDS = 4, 150

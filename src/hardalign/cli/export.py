@@ -39,10 +39,9 @@ def export(
         raise HardalignError(
             f"the export needs {error.name}; install it with pip install 'hardalign[onnx]'"
         ) from None
-    from hardalign.bundled import model_folder
-    from hardalign.folder import load_folder
+    from hardalign.model_folder import find_model, load_folder
 
-    tensors, description = load_folder(model_folder(model))
+    tensors, description = load_folder(find_model(model))
     export_onnx(tensors, description, file)
     note(f"the encoder is {file}, the step {step_file(file)}")
     if description.model.copying:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import tyro
 
-from hardalign.bundled import BUNDLED, describe_bundled, model_folder
 from hardalign.cli.options import OptionalModel
+from hardalign.model_folder import BUNDLED, describe_bundled, find_model
 from hardalign.systems import SYSTEMS, find_system, outside_systems
 
 
@@ -31,13 +31,12 @@ def info(model: tyro.conf.Positional[OptionalModel] = None) -> None:
             )
         return
 
-    from hardalign.folder import WEIGHTS, member_folders, read_description
+    from hardalign.model_folder import WEIGHTS, member_folders, read_description, read_tensors
     from hardalign.predictor import load
-    from hardalign.tensors import read_tensors
 
     predictor = load(model)
     description = predictor.description
-    folder = model_folder(model)
+    folder = find_model(model)
     ensemble = member_folders(folder, description.members) if description.members > 1 else []
     notes = [read_tensors(path / WEIGHTS)[1] for path in ensemble or [folder]]
     epochs = [str(beside.get("epoch", "unknown")) for beside in notes]

@@ -157,9 +157,8 @@ def train(
         # Before torch is there: its threads spin while they wait for each other, and beside a busy
         # process that takes nearly all of their time. A short spin costs little elsewhere.
         os.environ["GOMP_SPINCOUNT"] = "1000"
-    from hardalign.bundled import model_folder
     from hardalign.cli.progress import TrainingProgress
-    from hardalign.folder import read_description
+    from hardalign.model_folder import find_model, read_description
     from hardalign.training.api import train as run
 
     data: str | Corpus
@@ -186,7 +185,7 @@ def train(
         if data_dir is not None:
             raise HardalignError("--data-dir goes with --corpus; name your files with their folder")
         data = train
-    begun = None if start is None else read_description(model_folder(start))
+    begun = None if start is None else read_description(find_model(start))
     layout = files.resolve(begun.format if begun else FORMATS["pairs"])
     if target_parts:
         layout = replace(layout, target_parts=True)

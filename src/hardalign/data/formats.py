@@ -20,7 +20,7 @@ from hardalign.data.text import (
     unite,
 )
 from hardalign.errors import HardalignError
-from hardalign.records import build_record
+from hardalign.files import build_record
 
 COLUMNS = ("source", "target", "tags", "-")
 """What a column may hold; ``-`` is a column that is passed over."""
@@ -28,8 +28,6 @@ MAX_SYMBOL = 100
 """The most characters of one symbol: what is longer was not cut where it should have been."""
 PARTED = ("NFD", "NFKD")
 """Normal forms that take characters apart, which are written whole again."""
-_ADDED = ("source_case", "target_parts")
-"""Fields that the first model folders do not have."""
 
 
 @dataclass(frozen=True)
@@ -188,7 +186,7 @@ class Format:
 
         What later versions added may be missing.
         """
-        return build_record(cls, values, "the format", optional=_ADDED)
+        return build_record(cls, values, "the format")
 
     def _symbols(self, text: str, separator: str, what: str, case: str = "keep") -> Symbols:
         if not _string(text, what) or text.isspace():

@@ -12,7 +12,6 @@ import socket
 from pathlib import Path
 from typing import Any
 
-from hardalign.bundled import RUN
 from hardalign.errors import HardalignError
 from hardalign.experiments.engine import Outcome
 from hardalign.experiments.local import (
@@ -25,6 +24,7 @@ from hardalign.experiments.local import (
     start_process,
     stop_process,
 )
+from hardalign.model_folder import RUN
 from hardalign.runs import Run, write_failure
 
 RETRIES = 5

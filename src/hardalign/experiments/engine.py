@@ -7,8 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Literal, Protocol
 
-from hardalign.files import make_folder
-from hardalign.records import write_json
+from hardalign.files import make_folder, write_json
 from hardalign.runs import RESULT, Run, epochs_of, write_run
 
 STOPPED = "stopped.json"

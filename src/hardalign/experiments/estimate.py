@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
-from hardalign.bundled import RUN
 from hardalign.experiments.settings import settings_of
+from hardalign.model_folder import RUN
 from hardalign.runs import Run, epochs_of, read_run
 
 

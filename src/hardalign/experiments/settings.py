@@ -9,7 +9,7 @@ from typing import Any
 from hardalign.config import CLIPS, ModelConfig, TrainingConfig, find_size
 from hardalign.data.text import NORMALIZATIONS
 from hardalign.errors import HardalignError
-from hardalign.folder import MOST_MEMBERS
+from hardalign.model_folder import MOST_MEMBERS
 from hardalign.options import check_options
 from hardalign.runs import Run
 from hardalign.systems import find_system

@@ -18,7 +18,7 @@ from typing import Any
 from hardalign.errors import HardalignError
 from hardalign.experiments.execute import execute
 from hardalign.experiments.local import BUSY, DONE, FAILED
-from hardalign.lock import BusyError, locked
+from hardalign.files import BusyError, locked
 from hardalign.runs import read_run, write_failure
 from hardalign.training.checkpoint import Progress
 from hardalign.training.job import Job, Reporter

@@ -22,7 +22,7 @@ from hardalign.systems import SYSTEMS, find_system
 from hardalign.version import __version__
 
 if TYPE_CHECKING:
-    from hardalign.folder import Description
+    from hardalign.model_folder import Description
 
 OPSET, IR_VERSION = 17, 8
 """Of ONNX, those of 2022: old enough for the runtimes of phones and browsers."""

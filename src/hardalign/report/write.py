@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from hardalign.bundled import RUN
 from hardalign.errors import HardalignError
 from hardalign.files import make_folder, write_bytes
+from hardalign.model_folder import RUN
 from hardalign.report.cells import collect
 from hardalign.report.figures import save_figures
 from hardalign.report.findings import FINDINGS, SEEDS, decide, evidence_table, verdict_table

@@ -31,7 +31,7 @@ from hardalign.data.text import many, shorten
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.decoding import Search
 from hardalign.errors import HardalignError
-from hardalign.folder import Description
+from hardalign.model_folder import Description
 from hardalign.prediction import Prediction
 from hardalign.predictor import Predictor
 from hardalign.text.ipa import check_arpabet, parts_to_ipa

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hardalign.config import ModelConfig
 from hardalign.data.vocabulary import Vocabulary
-from hardalign.folder import Description
+from hardalign.model_folder import Description
 from hardalign.systems import find_system
 
 FEW_PAIRS = 1000

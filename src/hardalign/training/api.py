@@ -7,16 +7,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hardalign.bundled import model_folder
 from hardalign.config import CLIPS, ModelConfig, TrainingConfig, default_batch_size, find_size
 from hardalign.corpora.load import Corpus
 from hardalign.data.check import header, separated_targets
 from hardalign.data.formats import FORMATS, Format, as_read_by
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.errors import HardalignError
-from hardalign.folder import Description, read_description
 from hardalign.invent import invent as invented_examples
 from hardalign.known_forms import KnownForms
+from hardalign.model_folder import Description, find_model, read_description
 from hardalign.options import check_options, copied_symbols, numbering
 from hardalign.predictor import Predictor, load
 from hardalign.systems import DEFAULT_SYSTEM, find_system
@@ -145,7 +144,7 @@ def train(
     if system is not None:
         find_system(system)
     machine = Machine(device, devices, precision)
-    begun = None if start is None else read_description(model_folder(start))
+    begun = None if start is None else read_description(find_model(start))
     start_model = None if begun is None else begun.model
     system = system or (start_model.system if start_model else DEFAULT_SYSTEM)
     size = size or start_model or "small"

@@ -18,11 +18,9 @@ from numpy.typing import NDArray
 from torch import optim
 
 from hardalign.errors import HardalignError
-from hardalign.files import write_bytes
-from hardalign.folder import CHECKPOINT, METRICS
+from hardalign.files import build_record, write_bytes
+from hardalign.model_folder import CHECKPOINT, METRICS, Tensors, read_tensors, write_tensors
 from hardalign.networks.transducer import Transducer
-from hardalign.records import build_record
-from hardalign.tensors import Tensors, read_tensors, write_tensors
 from hardalign.training.averaging import Averaged
 
 _OPTIMIZER = "optimizer"

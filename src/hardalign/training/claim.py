@@ -12,8 +12,18 @@ from typing import Any
 import torch
 
 from hardalign.errors import HardalignError
-from hardalign.files import explained, make_folder, read_bytes, remove_fragments, write_bytes
-from hardalign.folder import (
+from hardalign.files import (
+    HOLDER,
+    JSON_LIMIT,
+    LOCK,
+    explained,
+    locked,
+    make_folder,
+    read_bytes,
+    remove_fragments,
+    write_bytes,
+)
+from hardalign.model_folder import (
     CHECKPOINT,
     CONFIG,
     KNOWN_FORMS,
@@ -25,8 +35,6 @@ from hardalign.folder import (
     description_files,
     read_description,
 )
-from hardalign.lock import HOLDER, LOCK, locked
-from hardalign.records import JSON_LIMIT
 
 FILES = (CHECKPOINT, WEIGHTS, METRICS, VOCABULARY, KNOWN_FORMS, CONFIG)
 HELD_OUT = "held-out"

@@ -10,8 +10,8 @@ from typing import Any
 from hardalign.data.encoding import Encoded, Numbering
 from hardalign.data.example import Example, Symbols, evaluation_items, training_pairs
 from hardalign.data.vocabulary import UNKNOWN
-from hardalign.folder import Description
 from hardalign.invent import invent
+from hardalign.model_folder import Description
 from hardalign.options import numbering
 from hardalign.training.checkpoint import Progress
 from hardalign.training.warmstart import Start

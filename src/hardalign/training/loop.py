@@ -16,13 +16,12 @@ from hardalign.config import TrainingConfig
 from hardalign.data.encoding import Encoded, shuffled_batches
 from hardalign.decoding import log_likelihoods, predictions
 from hardalign.errors import HardalignError
-from hardalign.folder import WEIGHTS
 from hardalign.metrics import evaluate
+from hardalign.model_folder import WEIGHTS, write_tensors
 from hardalign.networks.batch import collate
 from hardalign.networks.build import build_model
 from hardalign.networks.transducer import Transducer
 from hardalign.runtime.build import build_runtime
-from hardalign.tensors import write_tensors
 from hardalign.training.averaging import Averaged
 from hardalign.training.checkpoint import Progress, arrays, read_checkpoint, save_checkpoint
 from hardalign.training.job import Job, Reporter

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from hardalign.errors import HardalignError
-from hardalign.folder import member_folders
+from hardalign.model_folder import member_folders
 from hardalign.options import numbering
 from hardalign.training.claim import HELD_OUT
 from hardalign.training.job import Development, Reporter

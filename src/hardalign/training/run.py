@@ -12,15 +12,14 @@ from hardalign.data.example import Example
 from hardalign.data.text import many
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.errors import HardalignError
-from hardalign.files import explained
-from hardalign.folder import (
+from hardalign.files import explained, locked
+from hardalign.model_folder import (
     CONFIG,
     Description,
     load_members,
     read_description,
     write_description,
 )
-from hardalign.lock import locked
 from hardalign.runtime.build import build_members
 from hardalign.training.calibration import fit_temperature
 from hardalign.training.checkpoint import read_checkpoint

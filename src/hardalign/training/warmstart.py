@@ -7,17 +7,15 @@ from pathlib import Path
 
 import numpy as np
 
-from hardalign.bundled import model_folder
 from hardalign.config import ModelConfig
 from hardalign.data.example import Symbols
 from hardalign.data.text import shorten
 from hardalign.data.vocabulary import RESERVED, Alphabet, Vocabulary
 from hardalign.errors import HardalignError
 from hardalign.files import sha256
-from hardalign.folder import WEIGHTS, load_folder
+from hardalign.model_folder import WEIGHTS, Tensors, find_model, load_folder
 from hardalign.runtime.numbers import Ints
 from hardalign.shapes import ALIGNER_TABLE, parameter_shapes
-from hardalign.tensors import Tensors
 
 LEARNING_ONLY = ("dropout", "state_dropout", "symbol_dropout", "rare_dropout", "samples")
 """The settings in which a model may differ from the one whose weights it goes on with."""
@@ -44,7 +42,7 @@ class Start:
         Raises:
             HardalignError: If the two are not of the same system and size, or there is no model.
         """
-        folder = model_folder(model)
+        folder = find_model(model)
         tensors, description = load_folder(folder)
         for name, theirs in description.model.to_dict().items():
             ours = getattr(config, name)

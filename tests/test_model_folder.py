@@ -15,24 +15,25 @@ import pytest
 import safetensors.numpy
 import torch
 
-from hardalign.bundled import RUN
 from hardalign.config import ModelConfig, TrainingConfig
 from hardalign.data.formats import FORMATS
 from hardalign.errors import HardalignError
-from hardalign.folder import (
+from hardalign.files import JSON_DEPTH
+from hardalign.model_folder import (
     CONFIG,
+    RUN,
     VOCABULARY,
     WEIGHTS,
     Description,
     load_folder,
     read_description,
+    read_tensors,
     write_description,
+    write_tensors,
 )
 from hardalign.origin import CorpusOrigin, FileOrigin, Origin
-from hardalign.records import JSON_DEPTH
 from hardalign.shapes import TRAINING_ONLY
 from hardalign.systems import SYSTEMS
-from hardalign.tensors import read_tensors, write_tensors
 from helpers import TINY, tiny_model
 
 FILES = Origin(train=FileOrigin("a", 3, "x"), dev=FileOrigin("b", 2, "y"))
@@ -180,21 +181,21 @@ for _ in range(JSON_DEPTH + 1):
         ({"format_version": 99}, "format version 99"),
         ({"format_version": [1]}, "format version"),
         ({"model": {"system": "hard", "sparkle": 1}}, "sparkle"),
-        ({"model": None}, "ModelConfig must have system"),
+        ({"model": None}, "ModelConfig is damaged: Expected `object`, got `null`"),
         ({"model": DEEP}, "nested too deeply"),
-        ({"model": {"system": 1}}, "strange system: 1 is not of type str"),
+        ({"model": {"system": 1}}, "got `int` - at"),
         ({"model": {"system": "harder"}}, "harder"),
-        ({"model": {"encoder": "200"}}, "strange encoder"),
+        ({"model": {"encoder": "200"}}, "encoder"),
         ({"model": {"encoder": 9000}}, "weights do not fit"),
         ({"model": {"encoder": 10**30}}, "encoder must be from 1"),
         ({"model": {"decoder_layers": 0}}, "decoder layers must be"),
         ({"model": {"system": "monotonic", "decoder_layers": 0}}, "decoder layers must be"),
-        ({"model": {"dropout": float("nan")}}, "strange dropout"),
-        ({"training": {"seed": None}}, "strange seed"),
+        ({"model": {"dropout": float("nan")}}, "NaN is not a number"),
+        ({"training": {"seed": None}}, "seed"),
         ({"training": {"seed": 2**64}}, "seed must be"),
         ({"format": {}}, "format"),
-        ({"data": {"corpus": "toy:copy"}}, "origin of the data"),
-        ({"data": {"train": {"file": 1, "examples": 1, "sha256": ""}}}, "strange file"),
+        ({"data": {"corpus": 1}}, "origin of the data"),
+        ({"data": {"train": {"file": 1, "examples": 1, "sha256": ""}}}, "file"),
         ({"data": []}, "origin of the data"),
     ],
 )
@@ -221,7 +222,7 @@ def test_deeply_nested_files(folder: Path) -> None:
             load_folder(folder)
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("value", [np.nan, np.inf, 3e38])
 def test_weights_that_are_no_numbers(value: float, folder: Path) -> None:
     tensors = arrays()
     tensors["decoder.lstm.bias_ih_l0"][0] = value
@@ -318,7 +319,8 @@ def test_a_folder_takes_little_more_than_its_own_size(tmp_path: Path) -> None:
     model = {**describe().model.to_dict(), "encoder": 90_000, "decoder": 90_000}
     older(save("monotonic", tmp_path), model=model)
     code = (
-        "import resource, sys; from pathlib import Path; from hardalign.folder import load_folder\n"
+        "import resource, sys; from pathlib import Path\n"
+        "from hardalign.model_folder import load_folder\n"
         "resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))\n"
         "try: load_folder(Path(sys.argv[1]))\n"
         "except Exception as error: print(type(error).__name__, error)\n"

@@ -1,6 +1,6 @@
 """The model folder: safetensors and JSON, checked when read; never pickle, and no torch.
 
-weights.safetensors     the best epoch's weights
+weights.safetensors     the weights
 config.json             model, training and data settings, versions, checksums
 vocabulary.json         the symbols of both sides
 known-forms.jsonl       forms of the training data, in models that read them beside a lemma
@@ -8,30 +8,44 @@ metrics.jsonl           one line per epoch
 checkpoint.safetensors  where training stands, to go on from there
 
 An ensemble has config.json and vocabulary.json, and each of its members a folder of its own in it,
-member-0, member-1 and so on.
+member-0, member-1 and so on. Bundled models are folders in ``bundled/``.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import safetensors
+import safetensors.numpy
+from numpy.typing import NDArray
 
-from hardalign.bundled import BUNDLED, RUN
 from hardalign.config import ModelConfig, TrainingConfig
 from hardalign.data.formats import Format
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.errors import HardalignError
-from hardalign.files import explained, read_bytes, sha256, write_bytes
+from hardalign.files import (
+    JSON_LIMIT,
+    check_regular,
+    explained,
+    json_bytes,
+    parse_json,
+    read_bytes,
+    read_json,
+    sha256,
+    write_bytes,
+)
 from hardalign.known_forms import KnownForms
 from hardalign.origin import Origin
-from hardalign.records import JSON_LIMIT, json_bytes, parse_json
 from hardalign.shapes import TRAINING_ONLY, parameter_shapes
-from hardalign.tensors import Tensors, read_tensors
 from hardalign.version import __version__
+
+Tensors = dict[str, NDArray[Any]]
 
 FORMAT_VERSION = 2
 """Version of the folder's format, raised when an older program could not read it any more.
@@ -47,11 +61,24 @@ MEMBER = "member-{}"
 CHECKSUMS = "sha256"
 """The key of config.json under which checksums are; whoever edits the folder may remove it."""
 MOST_MEMBERS = 1000
+LARGEST_WEIGHT = 1e6
+"""Far beyond what training makes, and small enough that no product overflows."""
 TEMPERATURES = (0.001, 1000)
 """The lowest and the highest; beyond these nothing can be told apart any more."""
 _KEYS = {"format_version", "hardalign", "model", "training", "format", "data", CHECKSUMS}
 _OPTIONAL_KEYS = ("temperature", "members", "start", "schedule")
 _LIMIT = 1 << 24  # bytes of config.json and of vocabulary.json
+TYPES = ("F16", "F32", "F64")
+"""What numbers may be; others have no place in a model, and some none in NumPy."""
+FIGURES = "figures.json"
+"""The file of a bundled model that says what it is for, and how good on words it has never seen."""
+RUN, MODEL = "run.json", "model"
+"""What is in the folder of a run: what the run is, and its model."""
+
+_HERE = Path(__file__).parent / "bundled"
+
+BUNDLED = tuple(sorted(file.parent.name for file in _HERE.glob(f"*/{FIGURES}")))
+"""The names of bundled models."""
 
 
 @dataclass(frozen=True)
@@ -199,14 +226,14 @@ def load_members(folder: Path) -> tuple[list[tuple[Tensors, Description]], Descr
     """
     description = read_description(folder)
     if description.members == 1:
-        return [load_folder(folder)], description
+        return [(_weights(folder, description), description)], description
     members: list[tuple[Tensors, Description]] = []
     seeds: dict[int, str] = {}
     for path in member_folders(folder, description.members):
         if not path.is_dir():
             raise HardalignError(
                 f"{folder}: is an ensemble of {description.members} and has no {path.name} yet; "
-                "go on with its training by resume"
+                "go on with its training by --resume"
             )
         tensors, own = load_folder(path)
         for name in ("model", "vocabulary", "format", "known_forms"):
@@ -224,10 +251,7 @@ def load_members(folder: Path) -> tuple[list[tuple[Tensors, Description]], Descr
 
 
 def load_folder(folder: Path) -> tuple[Tensors, Description]:
-    """Returns a model's weights, of single or double precision, and all else that is known of it.
-
-    Nothing is allocated but what the folder itself holds: the shapes in the header of the weights
-    are compared with those that settings and vocabulary imply before any weight is read.
+    """Returns a single model's weights, of single or double precision, and its description.
 
     Raises:
         HardalignError: If anything in the folder is missing or damaged, or does not fit the rest.
@@ -237,6 +261,15 @@ def load_folder(folder: Path) -> tuple[Tensors, Description]:
         raise HardalignError(
             f"{folder}: is an ensemble; take one of its members, such as {folder / 'member-0'}"
         )
+    return _weights(folder, description), description
+
+
+def _weights(folder: Path, description: Description) -> Tensors:
+    """Returns the weights of a model.
+
+    Nothing is allocated but what the folder itself holds: the shapes in the header of the weights
+    are compared with those that settings and vocabulary imply before any weight is read.
+    """
     path = folder / WEIGHTS
     try:
         expected = parameter_shapes(description.model, description.vocabulary)
@@ -253,14 +286,16 @@ def load_folder(folder: Path) -> tuple[Tensors, Description]:
 
     tensors, _ = read_tensors(path, check)
     for name, tensor in tensors.items():
-        if not np.isfinite(tensor).all():
-            raise HardalignError(f"{path}: damaged: {name} has numbers that are not finite")
-    weights = {
+        if not float(np.abs(tensor).max(initial=0)) <= LARGEST_WEIGHT:  # NaN is not either
+            raise HardalignError(
+                f"{path}: damaged: {name} has numbers that are not finite, or beyond "
+                f"{LARGEST_WEIGHT:g}"
+            )
+    return {
         name: tensor.astype(np.float32) if tensor.dtype == np.float16 else tensor
         for name, tensor in tensors.items()
         if name in expected
     }
-    return weights, description
 
 
 def _positive(value: object) -> bool:
@@ -287,3 +322,94 @@ def _check(config: dict[str, Any], files: dict[str, bytes], folder: Path) -> Non
 def _checksum(config: dict[str, Any]) -> str:
     """Of what settings say, however their JSON is laid out."""
     return sha256(json.dumps(config, sort_keys=True).encode())
+
+
+def write_tensors(path: Path, tensors: Mapping[str, NDArray[Any]], notes: dict[str, Any]) -> None:
+    """Write arrays with some notes beside them, and a checksum of it all."""
+    # 0-dimensional arrays would become 1-dimensional by ascontiguousarray.
+    tensors = {name: np.require(array, requirements="C") for name, array in tensors.items()}
+    text = json.dumps(notes, ensure_ascii=False)
+    # One entry only: safetensors does not keep the order of several, and equal models should be
+    # equal files.
+    metadata = {"hardalign": json.dumps({"notes": text, "sha256": _tensor_checksum(tensors, text)})}
+    write_bytes(path, safetensors.numpy.save(dict(tensors), metadata))
+
+
+def read_tensors(
+    path: Path, check: Callable[[dict[str, tuple[int, ...]]], None] = lambda _: None
+) -> tuple[Tensors, dict[str, Any]]:
+    """Read arrays and notes.
+
+    Args:
+        path: What ``write_tensors`` wrote.
+        check: Is shown the shapes of all arrays before any of them is read, and may refuse them.
+
+    Raises:
+        HardalignError: If the file is missing, cut short, foreign, or its checksum is wrong.
+    """
+    with explained(path, "read"):
+        if not path.exists():
+            raise HardalignError(f"{path}: no such file; the model folder is incomplete")
+        check_regular(path)
+        with path.open("rb"):
+            pass  # safetensors would call a file damaged that may not be read
+        try:
+            with safetensors.safe_open(path, "np") as file:
+                metadata = (file.metadata() or {}).get("hardalign")
+                names = list(file.keys())
+                slices = {name: file.get_slice(name) for name in names}
+                for name, entry in slices.items():
+                    if entry.get_dtype() not in TYPES:
+                        raise HardalignError(
+                            f"{path}: {name:.100} holds {entry.get_dtype()} numbers; "
+                            f"only {', '.join(TYPES)} are read"
+                        )
+                check({name: tuple(entry.get_shape()) for name, entry in slices.items()})
+                tensors = {name: file.get_tensor(name) for name in names}
+        except safetensors.SafetensorError as error:
+            raise HardalignError(f"{path}: damaged: {error}") from error
+    if metadata is None:
+        raise HardalignError(f"{path}: was not written by hardalign: it has no checksum")
+    entry = parse_json(metadata, path)
+    if not isinstance(entry, dict) or type(entry.get("notes")) is not str:
+        raise HardalignError(f"{path}: damaged: its notes are malformed")
+    if entry.get("sha256") != _tensor_checksum(tensors, entry["notes"]):
+        raise HardalignError(f"{path}: damaged: its checksum does not fit its content")
+    notes = parse_json(entry["notes"], path)
+    if not isinstance(notes, dict):
+        raise HardalignError(f"{path}: damaged: its notes are malformed")
+    return tensors, notes
+
+
+def _tensor_checksum(tensors: Mapping[str, NDArray[Any]], text: str) -> str:
+    digest = hashlib.sha256(text.encode(errors="surrogatepass"))
+    for name in sorted(tensors):
+        digest.update(b"\0" + name.encode() + b"\0")
+        digest.update(tensors[name].data)
+    return digest.hexdigest()
+
+
+def bundled_folder(name: str) -> Path:
+    """Returns the folder of a bundled model, which may be still to come."""
+    return _HERE / name
+
+
+def describe_bundled(name: str) -> dict[str, Any]:
+    """Returns task, language, summary and held-out figures of a bundled model."""
+    content: dict[str, Any] = read_json(bundled_folder(name) / FIGURES)
+    return content
+
+
+def find_model(model: str | Path) -> Path:
+    """Returns the folder of a model: of a run, the one named, or a bundled one of that name.
+
+    Raises:
+        HardalignError: If it lies in a folder that may not be searched, or cannot be a name.
+    """
+    folder = Path(model)
+    with explained(folder, "read"):
+        if (folder / RUN).is_file():
+            return folder / MODEL
+        if str(model) in BUNDLED and not folder.is_dir():
+            return bundled_folder(str(model))
+        return folder
