@@ -23,6 +23,7 @@ from hardalign.config import ModelConfig
 from hardalign.corpora.load import Corpus
 from hardalign.data.example import Example, Symbols, evaluation_items
 from hardalign.data.formats import FORMATS, Format
+from hardalign.data.lexicon import BESIDE
 from hardalign.data.reading import read_examples
 from hardalign.data.split import split_file
 from hardalign.decoding import Search
@@ -165,6 +166,13 @@ def pack(folder: Path, out: Path) -> None:
     write_tensors(out / WEIGHTS, halves, notes)
 
 
+def write_lexicon(corpus: Corpus, out: Path) -> None:
+    """Write all words of a dictionary beside the model, for ``data.lexicon``."""
+    words = sorted((*corpus.train, *corpus.dev, *corpus.test), key=lambda e: f"{e.text}\t".encode())
+    lines = (f"{e.text}\t{' '.join(target)}\n" for e in words for target in e.targets)
+    write_bytes(out / BESIDE, "".join(lines).encode())
+
+
 def measure(
     recipe: Recipe, data: Corpus | dict[str, Path], folder: Path, out: Path
 ) -> dict[str, Any]:
@@ -275,6 +283,8 @@ def main() -> None:
     learn(recipe, data, folder / "model")
     out = bundled_folder(arguments.name)
     pack(folder / "model", out)
+    if isinstance(data, Corpus):
+        write_lexicon(data, out)
     result = measure(recipe, data, folder / "model", out)
     write_json(out / FIGURES, result)
     card = describe(arguments.name, data, result, folder / "model", out)

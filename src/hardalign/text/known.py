@@ -11,7 +11,7 @@ import numpy as np
 from hardalign.alignment import Alignment
 from hardalign.data.example import Example, Symbols, training_pairs
 from hardalign.data.folding import Folding
-from hardalign.data.lexicon import AnswerOrigin, Lexicon
+from hardalign.data.lexicon import Lexicon, Origin
 from hardalign.data.vocabulary import Alphabet, UnknownSymbols
 from hardalign.decoding import Search
 from hardalign.prediction import Prediction
@@ -31,7 +31,7 @@ class Answer:
     """Whether a lexicon gave it."""
 
     @property
-    def origin(self) -> AnswerOrigin:
+    def origin(self) -> Origin:
         """Returns "lexicon" or "model", for output."""
         return "lexicon" if self.known else "model"
 
@@ -91,7 +91,7 @@ def _looked_up(example: Example, lexicon: Lexicon, folding: Folding) -> Example:
     """Returns an example with its pronunciations as targets; it has none if it is not known."""
     source = trimmed(example.source, folding.alphabet)
     targets = lexicon.pronunciations(source)
-    if not targets and len(lexicon) and folding.alphabet.unknown(source):
+    if not targets and lexicon and folding.alphabet.unknown(source):
         folded = Folding(folding.alphabet)
         if targets := lexicon.pronunciations(folded.fold(source) or ()):
             source = folding.fold(source) or ()
