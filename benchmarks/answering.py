@@ -45,7 +45,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 WORDS_AFTER = """
 import sys, time, hardalign
 from hardalign.data.reading import read_examples
-from hardalign.decoding import Search
+from hardalign.search import Search
 file, model, beam, threads = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 predictor = hardalign.load(model)
 examples = list(read_examples(file, predictor.description.format, "prediction"))[:8000]

@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 import hardalign
 from hardalign.data.reading import read_examples
-from hardalign.decoding import Search
 from hardalign.predictor import Predictor
+from hardalign.search import Search
 
 PAIRS = 8000  # taken from a file to train on: enough for a picture, in minutes
 LONG = 7  # symbols of a held-out source that is worth a picture

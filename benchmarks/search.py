@@ -18,8 +18,8 @@ from typing import TypeVar
 import hardalign
 from hardalign.data.example import Example, evaluation_items
 from hardalign.data.reading import read_examples
-from hardalign.decoding import Search
-from hardalign.prediction import Prediction
+from hardalign.predictor import Prediction
+from hardalign.search import Search
 
 T = TypeVar("T")
 BINS = 10

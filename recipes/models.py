@@ -26,7 +26,6 @@ from hardalign.data.formats import FORMATS, Format
 from hardalign.data.lexicon import BESIDE
 from hardalign.data.reading import read_examples
 from hardalign.data.split import split_file
-from hardalign.decoding import Search
 from hardalign.files import make_folder, sha256, write_bytes, write_json
 from hardalign.metrics import calibration_error, evaluate
 from hardalign.model_folder import (
@@ -39,7 +38,8 @@ from hardalign.model_folder import (
     write_description,
     write_tensors,
 )
-from hardalign.prediction import Prediction
+from hardalign.predictor import Prediction
+from hardalign.search import Search
 from sources import Row, english_forms, ipa_dict
 
 DEV, TEST = 0.05, 0.10

@@ -12,9 +12,9 @@ import hardalign
 from hardalign.data.example import evaluation_items
 from hardalign.data.lexicon import BESIDE
 from hardalign.data.reading import read_examples
-from hardalign.decoding import Search
 from hardalign.metrics import evaluate
 from hardalign.model_folder import BUNDLED, describe_bundled, find_model
+from hardalign.search import Search
 
 
 @pytest.fixture(scope="module")

@@ -16,14 +16,14 @@ import numpy as np
 import pytest
 
 import hardalign
+from hardalign import batches
 from hardalign.data.example import Example
-from hardalign.data.vocabulary import UnknownSymbols
-from hardalign.decoding import Search, answers
 from hardalign.errors import HardalignError
 from hardalign.model_folder import WEIGHTS, write_description, write_tensors
 from hardalign.predictor import UnknownSymbolsWarning
+from hardalign.search import Search
 from hardalign.systems import SYSTEMS
-from helpers import TINY, tiny_predictor, tiny_tensors, tiny_vocabulary
+from helpers import tiny_predictor, tiny_tensors, tiny_vocabulary
 
 systems = pytest.mark.parametrize("system", SYSTEMS)
 posterior = [name for name, row in SYSTEMS.items() if row.alignment == "posterior"]
@@ -108,7 +108,7 @@ def test_blank_examples_keep_their_place(monkeypatch: pytest.MonkeyPatch) -> Non
     search = Search(samples=3)
     together = [[one.text for one in own] for own in predict.answers(words, search)]
     assert [len(own) for own in together] == [1 if k % 5 == 0 else 3 for k in range(12)]
-    monkeypatch.setattr(answers, "WINDOW", 6)
+    monkeypatch.setattr(batches, "WINDOW", 6)
     assert [[one.text for one in own] for own in predict.answers(words, search)] == together
     blank = [Example((), text="")] * 3
     assert [[one.text for one in own] for own in predict.answers(blank, Search())] == [[""]] * 3
@@ -137,7 +137,9 @@ def test_symbols_add_up(system: str) -> None:
 
 def test_unspellable_targets_have_no_probability() -> None:
     predict = tiny_predictor()
-    assert predict.log_prob("ab\t", "xq") == -math.inf
+    with pytest.warns(UnknownSymbolsWarning, match="log p is -inf: .* 'q' × 1") as caught:
+        assert predict.log_prob("ab\t", "xq") == -math.inf
+    assert caught[0].filename == __file__
     with pytest.raises(HardalignError, match="never seen 'q'"):
         predict.align("ab\t", "xq")
     with pytest.raises(HardalignError, match="never seen 'q'"):
@@ -197,7 +199,7 @@ def test_pairs_that_cannot_be_spelled_keep_their_place(system: str) -> None:
 
 
 def test_a_stream_is_answered_window_by_window(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answers, "WINDOW", 3)
+    monkeypatch.setattr(batches, "WINDOW", 3)
     read = []
 
     def words() -> Iterator[Example]:
@@ -205,8 +207,7 @@ def test_a_stream_is_answered_window_by_window(monkeypatch: pytest.MonkeyPatch) 
             read.append(k)
             yield Example(("a",) * (k % 4), text=str(k))
 
-    unknown = UnknownSymbols(TINY.source)
-    lists = tiny_predictor().answers(words(), Search(), unknown=unknown)
+    lists = tiny_predictor().answers(words(), Search())
     assert next(lists)[0].text == ""
     assert len(read) < 8
     sources = [best.source for (best,) in lists]
@@ -342,7 +343,7 @@ import sys
 import hardalign
 from hardalign import predictor
 if sys.argv[1:]:
-    predictor._keep_freed_memory = lambda: None
+    predictor.FREED = 1
 g2p = hardalign.load("en-g2p")
 ends = ("ster", "ness", "ward", "ing", "le", "ton")
 words = [a + b + c for a in "abcdefghijklmnopqrst" for b in ("ai", "oun", "ri", "u") for c in ends]
@@ -361,6 +362,9 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 @pytest.mark.parametrize(
     "ask",
     [
+        lambda g2p: g2p(5),
+        lambda g2p: g2p(None),
+        lambda g2p: g2p(b"cat"),
         lambda g2p: g2p([None]),
         lambda g2p: g2p(["cat", float("nan")]),
         lambda g2p: g2p.log_prob("cat", None),
@@ -368,8 +372,37 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
         lambda g2p: g2p.sample(["cat"], 2),
         lambda g2p: g2p("cat", nbest="3"),
         lambda g2p: g2p("cat", beam=2.0),
+        lambda g2p: g2p.sample("cat", 2, seed="x"),
+        lambda g2p: g2p.sample_alignments("cat", "K", -1),
+        lambda g2p: g2p.sample_alignments("cat", "K", 10**9),
+        lambda g2p: g2p.sample_alignments("cat", "K", 2, seed=-1),
+        lambda g2p: g2p.answers([], Search(), threads=0),
+        lambda g2p: g2p.score([], threads=0),
+        lambda g2p: g2p.align_pairs([], threads=-1),
     ],
 )
 def test_what_is_no_string_and_no_number_is_named(ask: Callable[[Any], Any]) -> None:
-    with pytest.raises(HardalignError, match=r"must be (a string|from 1)"):
+    with pytest.raises(HardalignError, match=r"must be (a string|a whole number)"):
         ask(hardalign.load("en-g2p"))
+
+
+def test_a_prediction_is_a_value_on_one_line() -> None:
+    predict = tiny_predictor(end=9.0)
+    one, again, other = predict("ab\tN"), predict("ab\tN"), predict("ba\tN")
+    assert one == again != other
+    assert len({one, again, other}) == 2
+    assert one.tags == ("N",)
+    assert repr(one) == f"<Prediction 'ab' N → {one.text!r}, log p {one.log_prob:.6g}>"
+    assert ", cut off>" in repr(tiny_predictor(end=-1e6)("ab\tN"))
+    assert "\n" not in repr(predict)
+    assert repr(predict).startswith("<Predictor hard: 4 source and 3 target symbols")
+
+
+def test_a_prediction_as_json() -> None:
+    predict = tiny_predictor()
+    (best,) = next(predict.answers([predict.example("ab\t")], Search()))
+    assert list(best.to_dict()) == ["text", "symbols", "log_prob", "finished"]
+    (best,) = next(predict.answers([predict.example("ab\t")], Search(), alignments=True))
+    assert best.alignment is not None
+    assert best.to_dict()["alignment"] == best.alignment.to_dict()
+    assert json.loads(json.dumps(best.to_dict()))["symbols"] == list(best.symbols)

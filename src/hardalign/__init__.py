@@ -17,8 +17,7 @@ from hardalign.version import __version__
 if TYPE_CHECKING:
     from hardalign.alignment import Alignment
     from hardalign.corpora.load import load_corpus
-    from hardalign.prediction import Prediction
-    from hardalign.predictor import Predictor, load
+    from hardalign.predictor import Prediction, Predictor, load
     from hardalign.training.api import train
 
 __all__ = [
@@ -35,7 +34,7 @@ __all__ = [
 
 _HOMES = {
     "Alignment": "hardalign.alignment",
-    "Prediction": "hardalign.prediction",
+    "Prediction": "hardalign.predictor",
     "Predictor": "hardalign.predictor",
     "load": "hardalign.predictor",
     "load_corpus": "hardalign.corpora.load",

@@ -1,43 +1,124 @@
-"""A trained model as its users meet it: strings in, strings out."""
+"""A trained model as its users meet it: strings in, predictions, scores and alignments out."""
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hardalign.alignment import Alignment
-from hardalign.data.example import Example
-from hardalign.data.vocabulary import UnknownSymbols
-from hardalign.decoding import Search, sample_alignments
+from hardalign.batches import Batch, estimate, in_batches, pair_length, sample_alignments
+from hardalign.data.encoding import Encoded
+from hardalign.data.example import Example, Symbols
+from hardalign.data.vocabulary import UNKNOWN, UnknownSymbols, symbol_counts
 from hardalign.errors import HardalignError
-from hardalign.model_folder import find_model, load_members
-from hardalign.prediction import Prediction
-from hardalign.runtime import build_members
+from hardalign.model_folder import Description, find_model, load_members
+from hardalign.options import numbering
+from hardalign.runtime import Runtime, build_members
+from hardalign.search import MAX_WIDTH, Aligned, Hypothesis, Search, require_int
 from hardalign.shapes import ALIGNER_TABLE
-from hardalign.streams import StreamPredictor
+from hardalign.systems import SCORES, System, find_system
 
 FREED = (1 << 25) - (1 << 16)
 """Bytes; from 32 MB on the C library takes no notice."""
 
 
 class UnknownSymbolsWarning(UserWarning):
-    """A source has symbols that the model has never seen, and reads as unknown."""
+    """A source or target has symbols that the model has never seen."""
 
 
-class Predictor(StreamPredictor):
+@dataclass(frozen=True, repr=False)
+class Prediction:
+    """One answer of a model to one source string."""
+
+    source: str
+    """As it was given."""
+    text: str
+    """The predicted target, spelled as in the training data."""
+    symbols: Symbols
+    """The same, cut into symbols."""
+    log_prob: float
+    """log p(y | x), natural logarithm; ``Predictor.system.score`` says what kind of value it is."""
+    finished: bool = True
+    """False where the length limit cut the prediction off."""
+    alpha: NDArray[Any] = field(default_factory=lambda: np.empty((0, 0)), compare=False)
+    """[symbols, then the end; begin, tags, source symbols, end] where the model looked before each
+    symbol was known."""
+    alignment: Alignment | None = field(default=None, compare=False)
+    """With its source, where that was asked for."""
+    unknown: Symbols = ()
+    """Symbols of the source and tags that the model has never seen."""
+    tags: Symbols = ()
+    """The tags that were given with the source."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns it as JSON can hold it: all but the source, the tags and alpha."""
+        content = {
+            "text": self.text,
+            "symbols": self.symbols,
+            "log_prob": self.log_prob,
+            "finished": self.finished,
+        }
+        return content | ({"alignment": self.alignment.to_dict()} if self.alignment else {})
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        tags = f" {';'.join(self.tags)}" if self.tags else ""
+        score = f"log p {self.log_prob:.6g}{'' if self.finished else ', cut off'}"
+        return f"<Prediction {self.source!r}{tags} → {self.text!r}, {score}>"
+
+
+NOTHING = Prediction("", "", (), 0.0)
+"""The answer to a blank line, which keeps output and input side by side."""
+
+
+class _Question(NamedTuple):
+    example: Example
+    """As it was given."""
+    read: Example
+    """As the model reads it."""
+    encoded: Encoded
+
+
+class Predictor:
     """A model with its vocabulary and format, as ``load`` gives it.
 
     >>> g2p = hardalign.load("en-g2p")
     >>> g2p("action").text
     'AE1 K SH AH0 N'
     """
+
+    def __init__(
+        self, runtime: Runtime[Any, Any], description: Description, parameters: int = 0
+    ) -> None:
+        self._runtime = runtime
+        self.description = description
+        """The model's settings, format, vocabulary and data."""
+        self.parameters = parameters
+        """How many numbers the model has learned."""
+        self.numbering = numbering(description.model, description.vocabulary, description.format)
+        """How the model numbers what it reads and writes."""
+
+    def __repr__(self) -> str:
+        vocabulary = self.description.vocabulary
+        return (
+            f"<Predictor {self.description.model.system}: {len(vocabulary.source.letters)} source "
+            f"and {len(vocabulary.target.letters)} target symbols, {self.parameters:,} parameters>"
+        )
+
+    @property
+    def system(self) -> System:
+        """The row of the model's system: what its scores and its alignments are."""
+        return find_system(self.description.model.system)
 
     @overload
     def __call__(  # type: ignore[overload-overlap]
@@ -72,11 +153,11 @@ class Predictor(StreamPredictor):
             UnknownSymbolsWarning: If a source has symbols that the model has never seen.
         """
         search = Search(beam=beam, nbest=nbest)
-        texts = [source] if isinstance(source, str) else source
-        unknown = UnknownSymbols(self.description.vocabulary.source)
-        examples = (self.example(text) for text in texts)
-        lists = list(self.answers(examples, search, unknown=unknown))
-        _warn(unknown)
+        if not isinstance(source, str | Iterable):
+            raise HardalignError(f"a source must be a string or several of them, not {source!r}")
+        examples = map(self.example, [source] if isinstance(source, str) else source)
+        lists = list(self.answers(examples, search))
+        self._warn(symbol for own in lists for symbol in own[0].unknown)
         answers = lists if nbest is not None else [best for (best,) in lists]
         return answers[0] if isinstance(source, str) else answers
 
@@ -86,18 +167,19 @@ class Predictor(StreamPredictor):
         Warns:
             UnknownSymbolsWarning: If the source has symbols that the model has never seen.
         """
-        search, example = Search(samples=samples, seed=seed), self.example(source)
-        self._warn_of(example)
-        return next(self.answers([example], search))
+        search = Search(samples=samples, seed=seed)
+        (own,) = self.answers([self.example(source)], search)
+        self._warn(own[0].unknown)
+        return own
 
     def log_prob(self, source: str, target: str) -> float:
-        """Returns log p(target | source), natural logarithm; −inf if it cannot be spelled.
+        """Returns log p(target | source), natural logarithm; −inf if it cannot be written.
 
         Warns:
-            UnknownSymbolsWarning: If the source has symbols that the model has never seen.
+            UnknownSymbolsWarning: If source or target have symbols that the model has never seen.
         """
         pair = self._pair(source, target)
-        self._warn_of(pair)
+        self._warn(self._unknown(pair), self.numbering.unwritable(pair))
         return math.fsum(next(self.score([pair])))
 
     def align(self, source: str, target: str) -> Alignment:
@@ -106,9 +188,10 @@ class Predictor(StreamPredictor):
         Raises:
             HardalignError: If the target has a symbol that the model has never seen.
         """
-        pair = self._spellable(source, target)
-        (_, alignment) = next(self.align_pairs([pair]))
-        assert alignment is not None  # it can be spelled
+        pair = self._writable(source, target)
+        self._warn(self._unknown(pair))
+        ((_, alignment),) = self.align_pairs([pair])
+        assert alignment is not None  # it can be written
         return alignment
 
     def sample_alignments(
@@ -118,7 +201,7 @@ class Predictor(StreamPredictor):
 
         Args:
             source: The source string.
-            target: A target that the model can spell.
+            target: A target that the model can write.
             n: How many to draw.
             seed: The same seed gives the same samples.
 
@@ -128,7 +211,10 @@ class Predictor(StreamPredictor):
         Raises:
             HardalignError: If the system has no distribution over alignments.
         """
-        pair = self._spellable(source, target)
+        require_int("n", n, 0, 100 * MAX_WIDTH)
+        require_int("the seed", seed, 0)
+        pair = self._writable(source, target)
+        self._warn(self._unknown(pair))
         encoded = self.numbering.pair(self.as_read(pair))
         noise = np.random.default_rng(seed).random((len(encoded.target), n))
         return np.asarray(sample_alignments(self._runtime, encoded, noise)[:-1].T, np.int64)
@@ -141,26 +227,217 @@ class Predictor(StreamPredictor):
         """
         return self.description.format.source_example(text)
 
+    def as_read(self, example: Example) -> Example:
+        """Returns an example as the model reads it: with known forms beside it, if it has any.
+
+        The columns of alphas and alignments are those of what this returns.
+        """
+        forms = self.description.known_forms
+        return example if forms is None else forms.beside(example)
+
+    def answers(
+        self,
+        examples: Iterable[Example],
+        search: Search,
+        *,
+        alignments: bool = False,
+        exact: bool = True,
+        threads: int = 1,
+        first: int = 0,
+    ) -> Iterator[list[Prediction]]:
+        """Answers a stream of any length in constant memory, in its own order.
+
+        Args:
+            examples: What to predict; one without source symbols gets one empty prediction.
+            search: What to search for.
+            alignments: Align each prediction with its source.
+            exact: Make every ``log_prob`` exact; else a search may leave out what hardly counts.
+            threads: How many batches of words to work on at a time.
+            first: The place of the first example in its file, on which samples depend.
+
+        Yields:
+            For each example its strings: best first, or samples in the order drawn.
+
+        Raises:
+            HardalignError: If probability mass is asked for and the model's scores are not exact.
+        """
+        require_int("threads", threads, 1)
+        if search.mass is not None and self.system.score != "exact":
+            raise HardalignError(
+                f"no probability mass can be covered: the scores of {self.description.model.system}"
+                f" are not exact probabilities ({SCORES[self.system.score]})"
+            )
+
+        def work(batch: Sequence[_Question], places: Sequence[int]) -> Iterator[list[Prediction]]:
+            asked = [k for k, question in enumerate(batch) if question.example.source]
+            lists: Iterator[list[Hypothesis]] = iter(())
+            if asked:
+                words = Batch(self._runtime, [batch[k].encoded for k in asked])
+                of_words = [first + places[k] for k in asked]
+                found = words.search(search, of_words, exact=exact, alignments=alignments)
+                lists = iter(found)
+            for question in batch:
+                if question.example.source:
+                    yield [self._prediction(question, one) for one in next(lists)]
+                else:
+                    yield [NOTHING]
+
+        return in_batches(
+            self._runtime,
+            work,
+            (self._question(example, self.numbering.source) for example in examples),
+            lambda question: (search.width + 1) // 2 * len(question.encoded.source),
+            results=search.most,
+            threads=threads,
+        )
+
+    def score(self, pairs: Iterable[Example], *, threads: int = 1) -> Iterator[list[float]]:
+        """Scores a stream of pairs in constant memory, in its own order.
+
+        Args:
+            pairs: Examples of one target each, as ``training_pairs`` makes them.
+            threads: How many batches of pairs to work on at a time.
+
+        Yields:
+            log p(y_i | y_<i, x) of each target symbol and the end, whose sum is log p(y | x). From
+            a symbol on that the model cannot write, −inf.
+        """
+        require_int("threads", threads, 1)
+
+        def work(batch: Sequence[Encoded], _places: Sequence[int]) -> Iterator[list[float]]:
+            return Batch(self._runtime, batch).pair_scores()
+
+        return in_batches(self._runtime, work, self._encoded(pairs), pair_length, threads=threads)
+
+    def estimate(
+        self, pairs: Iterable[Example], particles: int, *, seed: int = 0
+    ) -> Iterator[float]:
+        """Estimates log p(y | x) of pairs where it cannot be computed: by particles.
+
+        The mean weight of the particles is an unbiased estimate of p(y | x), so that its logarithm
+        is a little too low on average, and less so with more of them.
+
+        Args:
+            pairs: Examples of one target each, as ``training_pairs`` makes them.
+            particles: How many to follow for each pair.
+            seed: A pair at the same place gets the same estimate again.
+
+        Yields:
+            A natural logarithm for each pair; −inf if its target cannot be written.
+
+        Raises:
+            HardalignError: If the model's scores need no estimate, if it is an ensemble, or if it
+                answers at a temperature, which is none of the model's.
+        """
+        if self.system.score != "decoding rule":
+            raise HardalignError(
+                f"{self.description.model.system} needs no particles; only hard-feed and "
+                "hard-feed-reinforce do"
+            )
+        if self.description.members > 1:
+            raise HardalignError(
+                "particles estimate what one model learned: give a member's folder"
+            )
+        if self.description.temperature != 1:
+            raise HardalignError("particles estimate what was learned: load at temperature 1")
+        require_int("particles", particles, 1)
+        return (
+            estimate(self._runtime, pair, particles, (seed, place))
+            for place, pair in enumerate(self._encoded(pairs))
+        )
+
+    def align_pairs(
+        self, pairs: Iterable[Example], *, threads: int = 1
+    ) -> Iterator[tuple[Example, Alignment | None]]:
+        """Aligns a stream of pairs in constant memory, in its own order.
+
+        Args:
+            pairs: Examples of one target each, as ``training_pairs`` makes them.
+            threads: How many batches of pairs to work on at a time.
+
+        Yields:
+            Each pair and its alignment; None where the target has symbols that the model cannot
+            write (``numbering.unwritable``).
+        """
+        require_int("threads", threads, 1)
+
+        def work(
+            batch: Sequence[_Question], _places: Sequence[int]
+        ) -> Iterator[tuple[Example, Alignment | None]]:
+            writable = [q.encoded for q in batch if UNKNOWN not in q.encoded.target]
+            found: Iterator[Aligned] = iter(())
+            if writable:
+                targets = [pair.target for pair in writable]
+                found = Batch(self._runtime, writable).align(range(len(writable)), targets)
+            for pair, read, encoded in batch:
+                written = UNKNOWN not in encoded.target
+                yield pair, self._alignment(read, next(found)) if written else None
+
+        return in_batches(
+            self._runtime,
+            work,
+            (self._question(pair, self.numbering.pair) for pair in pairs),
+            lambda question: pair_length(question.encoded),
+            threads=threads,
+        )
+
+    def _question(self, example: Example, encode: Any) -> _Question:
+        read = self.as_read(example)
+        return _Question(example, read, encode(read))
+
+    def _encoded(self, pairs: Iterable[Example]) -> Iterator[Encoded]:
+        return (self.numbering.pair(self.as_read(pair)) for pair in pairs)
+
+    def _prediction(self, question: _Question, found: Hypothesis) -> Prediction:
+        example, read, encoded = question
+        vocabulary = self.description.vocabulary
+        symbols = vocabulary.target.decode(found.symbols, encoded.strangers)
+        alignment = None
+        if found.aligned is not None:
+            alignment = self._alignment(replace(read, targets=(symbols,)), found.aligned)
+        return Prediction(
+            example.text,
+            self.description.format.join_target(symbols),
+            symbols,
+            found.log_prob,
+            found.finished,
+            found.alpha[:, : len(encoded.source)],
+            alignment,
+            self._unknown(example),
+            example.tags,
+        )
+
+    def _alignment(self, pair: Example, aligned: Aligned) -> Alignment:
+        """Returns the alignment of a pair that the model has read."""
+        strings = pair.source, pair.targets[0], pair.tags
+        kind, system = self.system.alignment, self.description.model.system
+        return Alignment(*strings, aligned.weights, kind, system, aligned.path)
+
     def _pair(self, source: str, target: str) -> Example:
         symbols = self.description.format.target_symbols(target)
         return replace(self.example(source), targets=(symbols,))
 
-    def _spellable(self, source: str, target: str) -> Example:
-        """Returns a pair, and warns or complains of symbols that the model has never seen."""
+    def _writable(self, source: str, target: str) -> Example:
+        """Returns a pair whose target the model can write."""
         pair = self._pair(source, target)
-        if unspellable := self.numbering.unwritable(pair):
+        if missing := self.numbering.unwritable(pair):
             raise HardalignError(
-                f"{target!r} cannot be aligned: the model has never seen {unspellable[0]!r} in a "
-                "target"
+                f"{target!r} cannot be aligned: the model has never seen {missing[0]!r} in a target"
             )
-        self._warn_of(pair, stacklevel=5)
         return pair
 
-    def _warn_of(self, example: Example, stacklevel: int = 4) -> None:
-        """Warns of symbols of a source that the model has never seen; as ``_warn``."""
+    def _unknown(self, example: Example) -> Symbols:
+        return tuple(self.description.vocabulary.source.unknown(example.source, example.tags))
+
+    def _warn(self, symbols: Iterable[str], unwritable: Iterable[str] = ()) -> None:
+        """Warns, at the place where the user called, of symbols that the model has never seen."""
         unknown = UnknownSymbols(self.description.vocabulary.source)
-        unknown.note(example)
-        _warn(unknown, stacklevel)
+        unknown.counts.update(symbols)
+        if report := unknown.report():
+            warnings.warn(report, UnknownSymbolsWarning, stacklevel=3)
+        if counts := Counter(unwritable):
+            report = f"the target has symbols never seen in training: {symbol_counts(counts)}"
+            warnings.warn(f"log p is -inf: {report}", UnknownSymbolsWarning, stacklevel=3)
 
 
 def load(model: str | Path, *, temperature: float | None = None) -> Predictor:
@@ -174,31 +451,18 @@ def load(model: str | Path, *, temperature: float | None = None) -> Predictor:
     Raises:
         HardalignError: If the folder, or a file in it, is missing or damaged.
     """
-    _keep_freed_memory()
+    # Frees a large block that was never touched. From then on the C library (glibc) keeps blocks up
+    # to that size when they are freed, instead of asking the system for them anew at every step.
+    np.empty(FREED, np.uint8)
     members, description = load_members(find_model(model))
     if temperature is not None:
         description = replace(description, temperature=temperature)
     parts = [(own.model, tensors) for tensors, own in members]
     runtime = build_members(parts, description.vocabulary, description.temperature)
-    learned = (
+    parameters = sum(
         tensor.size
         for tensors, _ in members
         for name, tensor in tensors.items()
         if name != ALIGNER_TABLE
     )
-    return Predictor(runtime, description, sum(learned))
-
-
-def _keep_freed_memory() -> None:
-    """Frees a large block that was never touched, which costs nothing.
-
-    From then on the C library (glibc) keeps blocks up to that size when they are freed, instead of
-    giving them back to the system and being given them anew, page by page, at every step.
-    """
-    np.empty(FREED, np.uint8)
-
-
-def _warn(unknown: UnknownSymbols, stacklevel: int = 3) -> None:
-    """Warns where a user called; that is ``stacklevel`` calls away, this one included."""
-    if report := unknown.report():
-        warnings.warn(report, UnknownSymbolsWarning, stacklevel=stacklevel)
+    return Predictor(runtime, description, parameters)

@@ -6,12 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from hardalign.batches import Batch, log_likelihoods, predictions
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import END
-from hardalign.decoding import Search, answer, log_likelihoods, predictions
 from hardalign.metrics import calibration_error
 from hardalign.runtime.ensemble import Ensemble
 from hardalign.runtime.tempered import Tempered
+from hardalign.search import Search
 from hardalign.training import calibration
 from hardalign.training.calibration import fit_temperature
 from hardalign.training.job import Development
@@ -22,10 +23,11 @@ def drawn(runtime, words=400):
     """A development set whose targets a model has drawn itself."""
     sources = [random_pair(1 + k % 4, 0, seed=k) for k in range(words)]
     pairs, references = [], []
-    for source, (one,) in zip(sources, answer(runtime, sources, Search(samples=1)), strict=True):
-        symbols = one.hypothesis.symbols
+    drawn = Batch(runtime, sources).search(Search(samples=1))
+    for source, (one,) in zip(sources, drawn, strict=True):
+        symbols = one.symbols
         references.append((TINY.target.decode(symbols),))
-        if one.hypothesis.finished:
+        if one.finished:
             pairs.append(Encoded(source.source, source.tags, [*symbols, END]))
     return Development(pairs, 0, sources, references)
 

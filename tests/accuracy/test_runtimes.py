@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hardalign.batches import Batch
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import BEGIN, END, RESERVED
-from hardalign.decoding import Search, answer
 from hardalign.errors import HardalignError
 from hardalign.runtime import Runtime, Targets, Words
 from hardalign.runtime.ensemble import Ensemble
 from hardalign.runtime.tempered import Tempered
+from hardalign.search import Search
 from hardalign.systems import SYSTEMS
 from helpers import random_pair, tiny_runtime
 
@@ -116,7 +117,7 @@ def test_probabilities_of_all_strings_sum_to_1(temperature: float, members: int)
 @pytest.mark.parametrize("temperature", [0.4, 4.0])
 def test_greedy_strings_are_the_same_at_any_temperature(temperature: float) -> None:
     strings = [
-        [best.hypothesis.symbols for (best,) in answer(runtime, PAIRS, Search())]
+        [best.symbols for (best,) in Batch(runtime, PAIRS).search(Search())]
         for runtime in (tiny_runtime(), Tempered(tiny_runtime(), temperature))
     ]
     assert strings[0] == strings[1]
@@ -198,14 +199,14 @@ def test_an_ensembles_steps_multiply_to_its_scores(system: str) -> None:
 
 def test_hypotheses_of_an_ensemble_do_not_disturb_one_another() -> None:
     runtime = Ensemble(members("hard"))
-    (best,) = next(iter(answer(runtime, PAIRS[:1], Search(beam=8))))
-    together = [own[0] for own in answer(runtime, PAIRS, Search(beam=8))]
-    assert together[0].hypothesis.symbols == best.hypothesis.symbols
+    (best,) = Batch(runtime, PAIRS[:1]).search(Search(beam=8))[0]
+    together = [own[0] for own in Batch(runtime, PAIRS).search(Search(beam=8))]
+    assert together[0].symbols == best.symbols
     for pair, one in zip(PAIRS, together, strict=True):
-        if one.hypothesis.finished:
-            target = [*one.hypothesis.symbols, END]
+        if one.finished:
+            target = [*one.symbols, END]
             scores = follow(runtime, [Encoded(pair.source, pair.tags, target)]).log_probs()
-            assert one.hypothesis.log_prob == pytest.approx(scores.sum(), abs=1e-9)
+            assert one.log_prob == pytest.approx(scores.sum(), abs=1e-9)
 
 
 @pytest.mark.parametrize("system", ["hard", "hard-monotonic", "mixed"])

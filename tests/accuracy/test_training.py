@@ -16,9 +16,9 @@ from hardalign.cli.analyze import analyzed_predictions
 from hardalign.config import ModelConfig
 from hardalign.data.example import Example
 from hardalign.data.formats import FORMATS
-from hardalign.decoding import Search
 from hardalign.errors import HardalignError
 from hardalign.model_folder import load_folder, read_tensors
+from hardalign.search import Search
 from hardalign.text.errors import find_errors
 from hardalign.training.job import Reporter
 

@@ -24,7 +24,7 @@ def test_a_pairs_score_is_its_own(
 ) -> None:
     stdin = (PAIRS + "abcabcabc\tCAB\n").encode()
     together = command("score", model, stdin=stdin).out
-    monkeypatch.setattr("hardalign.decoding.answers.WINDOW", 2)
+    monkeypatch.setattr("hardalign.batches.WINDOW", 2)
     by_windows = command("score", model, stdin=stdin).out
     for one, other in zip(rows(together), rows(by_windows), strict=True):
         assert one[:2] == other[:2]

@@ -9,7 +9,6 @@ import pytest
 
 from experiments.helpers import TINY, tiny_run
 from hardalign.corpora.load import load_corpus
-from hardalign.decoding import Search
 from hardalign.errors import HardalignError
 from hardalign.experiments.execute import execute
 from hardalign.metrics import evaluate
@@ -24,6 +23,7 @@ from hardalign.runs import (
     read_result,
     write_failure,
 )
+from hardalign.search import Search
 from hardalign.training.job import Reporter
 from hardalign.version import __version__
 

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hardalign.batches import predictions
 from hardalign.config import ModelConfig
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import BEGIN, Vocabulary
-from hardalign.decoding import Hypothesis, predictions
 from hardalign.runtime import Words, build_runtime
+from hardalign.search import Hypothesis
 
 Array = NDArray[Any]
 

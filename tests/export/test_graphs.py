@@ -14,10 +14,10 @@ from export.helpers import VARIANTS, Pair, following, run, tiny_network
 from export.reference import Reference
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import BEGIN, END, UNKNOWN
-from hardalign.decoding import LENGTH_LIMIT
 from hardalign.export import export_onnx
 from hardalign.export.graphs import encoder_graph, step_graph
 from hardalign.export.pair import IR_VERSION, OPSET
+from hardalign.search import LENGTH_LIMIT
 from helpers import TINY, random_pair, random_pairs, tiny_description, tiny_tensors
 
 # There are twenty shapes, and every example is of several words and steps.

@@ -13,17 +13,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from decoding.exhaustive import distribution
+from hardalign.batches import Batch
 from hardalign.data.encoding import Encoded
 from hardalign.data.example import Example
 from hardalign.data.formats import FORMATS
 from hardalign.data.vocabulary import BEGIN, END, RESERVED, UNKNOWN, Alphabet, Vocabulary
-from hardalign.decoding import Search, answer, symbol_scores
 from hardalign.model_folder import Tensors
 from hardalign.options import copied_symbols, numbering
 from hardalign.runtime import Runtime, Targets, Words
 from hardalign.runtime.ensemble import Ensemble
 from hardalign.runtime.tempered import Tempered
+from hardalign.search import Search
 from helpers import (
     COPYING,
     TINY,
@@ -35,6 +35,7 @@ from helpers import (
     tiny_vocabulary,
 )
 from runtime.plain import plain
+from searching import distribution
 
 STRANGE = tuple("éüñß")
 PAIRS = [
@@ -115,22 +116,22 @@ def test_strings_with_strangers_are_part_of_a_proper_distribution(system: str) -
         assert any(number >= len(vocabulary.target) for s in strings for number in s)
         assert all(number < len(vocabulary.target) + 2 for s in strings for number in s)
         assert sum(complete) > 0
-        beam = next(answer(runtime, [word], Search(beam=400, nbest=5)))
+        beam = Batch(runtime, [word]).search(Search(beam=400, nbest=5))[0]
         best = sorted(strings.values(), reverse=True)[:5]
         for found, probability in zip(beam, best, strict=True):
-            if len(found.hypothesis.symbols) <= 3:
-                own = strings[tuple(found.hypothesis.symbols)]
-                assert math.isclose(math.exp(found.hypothesis.log_prob), own, rel_tol=1e-6)
-            assert found.hypothesis.log_prob >= math.log(probability) - 1e-6
+            if len(found.symbols) <= 3:
+                own = strings[tuple(found.symbols)]
+                assert math.isclose(math.exp(found.log_prob), own, rel_tol=1e-6)
+            assert found.log_prob >= math.log(probability) - 1e-6
 
 
 def test_mates_do_not_matter() -> None:
     vocabulary, runtime = spelled_alike(TINY), tiny_runtime("hard-hmm copying")
     numbers = numbering(tiny_config("hard-hmm copying"), vocabulary, LAYOUT)
     pairs = [numbers.pair(pair) for pair in PAIRS]
-    together = list(symbol_scores(runtime, pairs))
+    together = list(Batch(runtime, pairs).pair_scores())
     for pair, scores in zip(pairs, together, strict=True):
-        np.testing.assert_allclose(next(symbol_scores(runtime, [pair])), scores, atol=1e-10)
+        np.testing.assert_allclose(next(Batch(runtime, [pair]).pair_scores()), scores, atol=1e-10)
 
 
 def test_members_that_do_not_copy_give_them_no_share() -> None:

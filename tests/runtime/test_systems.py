@@ -10,10 +10,9 @@ import pytest
 import torch
 
 import reference
-from decoding.exhaustive import distribution
+from hardalign.batches import estimate
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import BEGIN, END, UNKNOWN, Vocabulary
-from hardalign.decoding import estimate
 from hardalign.errors import HardalignError
 from hardalign.networks.batch import collate
 from hardalign.networks.build import build_model
@@ -34,6 +33,7 @@ from helpers import (
     tiny_vocabulary,
 )
 from runtime.plain import Array, Plain, oracle_path, plain
+from searching import distribution
 
 systems = pytest.mark.parametrize("system", VARIANTS)
 UNTAGGED = tiny_vocabulary(tags=())

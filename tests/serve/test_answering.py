@@ -5,7 +5,7 @@ from msgspec import UNSET
 
 import hardalign
 from hardalign.data.lexicon import Lexicon
-from hardalign.decoding import Search
+from hardalign.search import Search
 from hardalign.serve.answering import answer_words
 from hardalign.serve.collection import describe_models
 from hardalign.serve.messages import AlignmentAnswer

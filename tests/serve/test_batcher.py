@@ -8,8 +8,8 @@ import pytest
 from msgspec import to_builtins
 from starlette.exceptions import HTTPException
 
-from hardalign.decoding import Search
 from hardalign.predictor import Predictor
+from hardalign.search import Search
 from hardalign.serve import batcher as module
 from hardalign.serve.answering import answer_words
 from hardalign.serve.batcher import Batcher

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.exceptions import HTTPException
 
-from hardalign.decoding import Search
+from hardalign.search import Search
 from hardalign.serve.messages import Limits, Request
 from hardalign.serve.question import Question, read_question
 from serve.helpers import MODELS

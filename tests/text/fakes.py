@@ -14,10 +14,10 @@ from hardalign.alignment import Alignment
 from hardalign.config import ModelConfig, TrainingConfig
 from hardalign.data.example import Example
 from hardalign.data.formats import FORMATS, Format
-from hardalign.data.vocabulary import Alphabet, UnknownSymbols, Vocabulary
+from hardalign.data.vocabulary import Alphabet, Vocabulary
 from hardalign.model_folder import WEIGHTS, Description, write_description, write_tensors
 from hardalign.origin import Origin
-from hardalign.prediction import Prediction
+from hardalign.predictor import Prediction
 from hardalign.shapes import parameter_shapes
 
 LETTERS = "'abcdefghijklmnopqrstuvwxyz"
@@ -46,14 +46,11 @@ class FakePredictor:
         examples: Iterable[Example],
         search: Any,
         *,
-        unknown: UnknownSymbols | None = None,
         alignments: bool = False,
         exact: bool = True,
         threads: int = 1,
     ) -> Iterator[list[Prediction]]:
         for example in examples:
-            if unknown is not None:
-                unknown.note(example)
             if not example.source:
                 yield [self._prediction(example, (), 0.0)]
                 continue

@@ -15,8 +15,8 @@ from pronunciation_dictionary import (  # type: ignore[import-untyped]
 from hardalign.data.formats import FORMATS
 from hardalign.data.lexicon import Lexicon, read_lexicon
 from hardalign.data.vocabulary import Alphabet
-from hardalign.decoding import Search
 from hardalign.errors import HardalignError
+from hardalign.search import Search
 from hardalign.text.dictionary import (
     PARTIAL,
     STYLES,

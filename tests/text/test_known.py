@@ -8,8 +8,8 @@ from hardalign.data.example import Example
 from hardalign.data.folding import Folding
 from hardalign.data.lexicon import Lexicon, read_lexicon
 from hardalign.data.vocabulary import UnknownSymbols
-from hardalign.decoding import Search
-from hardalign.prediction import Prediction
+from hardalign.predictor import Prediction
+from hardalign.search import Search
 from hardalign.text.known import Answer, answers_with_known
 from text.fakes import WORDS, FakePredictor
 

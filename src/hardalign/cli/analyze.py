@@ -84,7 +84,7 @@ def analyzed_predictions(
     from hardalign.alignment import cross, edges
     from hardalign.analysis import AnalyzedPrediction
     from hardalign.cli.remarks import best_predictions
-    from hardalign.decoding import Search
+    from hardalign.search import Search
 
     spell = predictor.description.format.join_target
     predictions = best_predictions(predictor, items, Search(), cores())

@@ -50,8 +50,8 @@ def compare(
     from hardalign.cli.remarks import best_predictions
     from hardalign.data.example import evaluation_items
     from hardalign.data.lines import file_name
-    from hardalign.decoding import Search
     from hardalign.predictor import load
+    from hardalign.search import Search
     from hardalign.text.compare import contest, judge
 
     if len(models_and_file) < 3:

@@ -65,9 +65,9 @@ def evaluate(
     """
     from hardalign.cli.remarks import best_predictions
     from hardalign.data.example import evaluation_items
-    from hardalign.decoding import Search
     from hardalign.metrics import calibration_error
     from hardalign.predictor import load
+    from hardalign.search import Search
     from hardalign.text.compare import judge
 
     predictor = load(model, temperature=temperature)

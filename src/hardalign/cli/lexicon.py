@@ -69,8 +69,8 @@ def lexicon(
     from hardalign.data.lexicon import read_lexicon
     from hardalign.data.lines import read_lines
     from hardalign.data.text import many
-    from hardalign.decoding import MASS_BEAM_LIMIT, Search
     from hardalign.predictor import load
+    from hardalign.search import MASS_BEAM_LIMIT, Search
     from hardalign.text.dictionary import (
         PARTIAL,
         STYLES,

@@ -39,8 +39,8 @@ def plot(
             (pip install 'hardalign[plot]').
     """
     from hardalign.cli.remarks import CUT_OFF
-    from hardalign.decoding import Search
     from hardalign.predictor import load
+    from hardalign.search import Search
 
     texts, alignments = [], []
     for predictor in [load(folder) for folder in (model, beside) if folder]:

@@ -24,7 +24,7 @@ from hardalign.cli.options import (
 from hardalign.errors import HardalignError
 
 if TYPE_CHECKING:
-    from hardalign.prediction import Prediction
+    from hardalign.predictor import Prediction
     from hardalign.text.known import Answer
 
 
@@ -104,8 +104,8 @@ def predict(
     from hardalign.data.lines import read_lines
     from hardalign.data.reading import Skipped, read_examples
     from hardalign.data.vocabulary import UnknownSymbols
-    from hardalign.decoding import Search
     from hardalign.predictor import load
+    from hardalign.search import Search
     from hardalign.text.ipa import check_arpabet
     from hardalign.text.known import answers_with_known
     from hardalign.text.running import TextReport, pronounce_text
@@ -191,10 +191,10 @@ def _rows(
     predictions: list[Prediction], scores: bool, mass: float | None, alignments: bool, ipa: bool
 ) -> Iterator[str]:
     """Yields a line for each prediction."""
-    from hardalign.decoding import covered
+    from hardalign.batches import cumulative_probability
     from hardalign.text.ipa import arpabet_to_ipa
 
-    for prediction, so_far in zip(predictions, covered(predictions), strict=True):
+    for prediction, so_far in zip(predictions, cumulative_probability(predictions), strict=True):
         text = arpabet_to_ipa(prediction.symbols) if ipa else prediction.text
         columns = [prediction.source, text]
         if scores:
@@ -208,7 +208,7 @@ def _rows(
 
 def _object(answer: Answer, mass: float | None, ipa: bool) -> dict[str, Any]:
     """Returns all predictions for one source."""
-    from hardalign.decoding import covered
+    from hardalign.batches import cumulative_probability
     from hardalign.text.ipa import arpabet_to_ipa
 
     predictions = answer.predictions
@@ -219,4 +219,4 @@ def _object(answer: Answer, mass: float | None, ipa: bool) -> dict[str, Any]:
         for entry in entries:
             entry["ipa"] = arpabet_to_ipa(entry["symbols"])
     content = {"source": source, "origin": answer.origin, "predictions": entries}
-    return content if mass is None else content | {"mass": covered(predictions)[-1]}
+    return content if mass is None else content | {"mass": cumulative_probability(predictions)[-1]}

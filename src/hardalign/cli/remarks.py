@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from hardalign.batches import cumulative_probability
 from hardalign.cli.console import note, watched
 from hardalign.data.example import Example, training_pairs
 from hardalign.data.text import many, shorten
 from hardalign.data.vocabulary import UnknownSymbols, Vocabulary, symbol_counts
-from hardalign.decoding import LENGTH_LIMIT, MASS_BEAM_LIMIT, Search, covered
-from hardalign.prediction import Prediction
-from hardalign.predictor import Predictor
+from hardalign.predictor import Prediction, Predictor
+from hardalign.search import LENGTH_LIMIT, MASS_BEAM_LIMIT, Search
 from hardalign.text.known import Answer
 from hardalign.text.running import has_blank
 
@@ -30,12 +30,13 @@ def best_predictions(
     Where several models are asked, ``model`` is what messages call this one.
     """
     unknown = UnknownSymbols(predictor.description.vocabulary.source)
-    answers = predictor.answers(items, search, unknown=unknown, exact=False, threads=threads)
+    answers = predictor.answers(items, search, exact=False, threads=threads)
     cut_off = []
     for item, (best, *_) in zip(
         items, watched(answers, f"words of {model}" if model else "words"), strict=True
     ):
         yield best
+        unknown.counts.update(best.unknown)
         if not best.finished:
             cut_off.append(item)
     remark_on_items(predictor, items, unknown, cut_off, model)
@@ -96,7 +97,7 @@ class Remarks:
         self._cut_off += [self._items for prediction in predictions if not prediction.finished]
         if len(predictions) < self._nbest and predictions[0].source:
             self._short.append(self._items)
-        if self._mass is not None and covered(predictions)[-1] < self._mass:
+        if self._mass is not None and cumulative_probability(predictions)[-1] < self._mass:
             self._uncovered.append(self._items)
 
     def report(self) -> None:

@@ -10,7 +10,6 @@ import hardalign
 from hardalign.corpora.load import load_corpus
 from hardalign.data.example import Example, evaluation_items
 from hardalign.data.reading import read_examples
-from hardalign.decoding import Search
 from hardalign.errors import HardalignError
 from hardalign.experiments.settings import settings_of
 from hardalign.files import sha256, write_json
@@ -18,6 +17,7 @@ from hardalign.metrics import evaluate
 from hardalign.model_folder import MODEL
 from hardalign.predictor import Predictor
 from hardalign.runs import FAILURE, RESULT, DataFiles, Result, Run, epochs_of, read_result
+from hardalign.search import Search
 from hardalign.training.job import Reporter
 from hardalign.version import __version__
 

@@ -11,13 +11,13 @@ from onnx import GraphProto
 from onnx.helper import make_model, make_opsetid, set_model_props
 
 from hardalign.data.vocabulary import BEGIN, END, PAD, RESERVED, UNKNOWN
-from hardalign.decoding import LENGTH_LIMIT
 from hardalign.errors import HardalignError
 from hardalign.export.graphs import encoder_graph, step_graph
 from hardalign.export.layers import Network
 from hardalign.export.nodes import Array
 from hardalign.files import sha256, whole_file, write_bytes
 from hardalign.options import copied_symbols, tags_beside
+from hardalign.search import LENGTH_LIMIT
 from hardalign.systems import SYSTEMS, find_system
 from hardalign.version import __version__
 

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from hardalign.data.example import Example
 from hardalign.data.lexicon import Lexicon
-from hardalign.decoding import Search
-from hardalign.prediction import Prediction
-from hardalign.predictor import Predictor
+from hardalign.predictor import Prediction, Predictor
+from hardalign.search import Search
 from hardalign.serve.messages import AlignmentAnswer, PredictionAnswer, Stop, WordAnswer
 from hardalign.text.ipa import arpabet_to_ipa, is_arpabet
 from hardalign.text.known import answers_with_known

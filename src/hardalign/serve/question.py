@@ -12,9 +12,9 @@ import msgspec
 from starlette.exceptions import HTTPException
 
 from hardalign.data.example import Example
-from hardalign.decoding import Search
 from hardalign.errors import HardalignError
 from hardalign.predictor import Predictor
+from hardalign.search import Search
 from hardalign.serve.messages import Limits, Request
 
 

@@ -14,10 +14,10 @@ from hardalign.data.example import Example
 from hardalign.data.formats import Format
 from hardalign.data.lexicon import VARIANT, Lexicon
 from hardalign.data.text import normalize, segment
-from hardalign.decoding import Search
 from hardalign.errors import HardalignError, InputError
 from hardalign.files import explained, write_bytes
 from hardalign.predictor import Predictor
+from hardalign.search import Search
 from hardalign.text.known import answers_with_known
 from hardalign.text.running import Reader, TextReport, count
 

@@ -14,9 +14,9 @@ from rapidfuzz.distance import Levenshtein
 
 from hardalign.data.example import Example, Symbols, evaluation_items, training_pairs
 from hardalign.data.vocabulary import UnknownSymbols
-from hardalign.decoding import Search
 from hardalign.notation import BEGIN, END
 from hardalign.predictor import Predictor
+from hardalign.search import Search
 
 LISTED = 20
 """Items in each list of single words."""
@@ -221,7 +221,10 @@ def _outcomes(
     predictor: Predictor, items: Sequence[Example], unknown: UnknownSymbols | None, threads: int
 ) -> Iterator[Outcome]:
     """Yields each outcome; those that are wrong have their alignments."""
-    answers = predictor.answers(items, Search(), unknown=unknown, exact=True, threads=threads)
+    if unknown is not None:
+        for item in items:
+            unknown.note(item)
+    answers = predictor.answers(items, Search(), exact=True, threads=threads)
     stream = zip(items, answers, strict=True)
     while window := list(islice(stream, _WINDOW)):
         outcomes = [

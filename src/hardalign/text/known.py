@@ -13,9 +13,8 @@ from hardalign.data.example import Example, Symbols, training_pairs
 from hardalign.data.folding import Folding
 from hardalign.data.lexicon import Lexicon, Origin
 from hardalign.data.vocabulary import Alphabet, UnknownSymbols
-from hardalign.decoding import Search
-from hardalign.prediction import Prediction
-from hardalign.predictor import Predictor
+from hardalign.predictor import Prediction, Predictor
+from hardalign.search import Search
 
 WINDOW = 8192
 """Words read at a time, so that those of similar length can be answered together."""
@@ -73,8 +72,11 @@ def answers_with_known(
         pairs = list(training_pairs(looked_up))
         entries = _entries(predictor, pairs, alignments, exact, threads)
         questions = [example for example in looked_up if not example.targets]
+        if unknown is not None:
+            for question in questions:
+                unknown.note(question)
         answers = predictor.answers(
-            questions, search, unknown=unknown, alignments=alignments, exact=exact, threads=threads
+            questions, search, alignments=alignments, exact=exact, threads=threads
         )
         for example in looked_up:
             if example.targets:

@@ -29,11 +29,10 @@ from hardalign.data.formats import Format
 from hardalign.data.lexicon import Lexicon, word_symbols
 from hardalign.data.text import many, shorten
 from hardalign.data.vocabulary import Vocabulary
-from hardalign.decoding import Search
 from hardalign.errors import HardalignError
 from hardalign.model_folder import Description
-from hardalign.prediction import Prediction
-from hardalign.predictor import Predictor
+from hardalign.predictor import Prediction, Predictor
+from hardalign.search import Search
 from hardalign.text.ipa import check_arpabet, parts_to_ipa
 from hardalign.text.known import Answer, answers_with_known, trimmed
 from hardalign.text.tokens import tokens

@@ -12,9 +12,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, optim
 
+from hardalign.batches import log_likelihoods, predictions
 from hardalign.config import TrainingConfig
 from hardalign.data.encoding import Encoded, shuffled_batches
-from hardalign.decoding import log_likelihoods, predictions
 from hardalign.errors import HardalignError
 from hardalign.metrics import evaluate
 from hardalign.model_folder import WEIGHTS, write_tensors

@@ -11,11 +11,9 @@ import numpy as np
 
 from hardalign.data.encoding import Encoded
 from hardalign.data.vocabulary import BEGIN, END, RESERVED
-from hardalign.decoding import Hypothesis
-from hardalign.decoding.beam import beam_search
-from hardalign.decoding.walk import greedy
 from hardalign.runtime import Lattice, Runtime, Step, Targets, Words
 from hardalign.runtime.numbers import Ints
+from hardalign.search import Hypothesis, Read, beam_search, greedy
 from helpers import random_pair, random_pairs
 
 WORDS = random_pairs(12, longest=6, seed=5)
@@ -33,21 +31,24 @@ def strings(hypotheses: Sequence[Hypothesis]) -> list[tuple[int, ...]]:
     return [tuple(hypothesis.symbols) for hypothesis in hypotheses]
 
 
+def read(runtime: Runtime[Any, Any], pairs: Sequence[Encoded], words: Words | None = None) -> Read:
+    words = words or Words.of(pairs)
+    return Read(runtime, words, runtime.read(words))
+
+
 def greedily(
     runtime: Runtime[Any, Any], pairs: Sequence[Encoded], words: Words | None = None
 ) -> list[Hypothesis]:
     """Greedy search for all of some words."""
-    words = words or Words.of(pairs)
-    return greedy(runtime, runtime.read(words), words, np.arange(len(pairs)))
+    return greedy(read(runtime, pairs, words), np.arange(len(pairs)))
 
 
 def beams(
     runtime: Runtime[Any, Any], pairs: Sequence[Encoded], width: int, **options: Any
 ) -> list[list[Hypothesis]]:
     """Beam search for all of some words."""
-    words = options.pop("words", None) or Words.of(pairs)
-    which = np.arange(len(pairs))
-    return beam_search(runtime, runtime.read(words), words, which, width, **options)
+    words = read(runtime, pairs, options.pop("words", None))
+    return beam_search(words, np.arange(len(pairs)), width, **options)
 
 
 def noisy(pairs: Sequence[Encoded], columns: int, seed: int) -> Words:
@@ -130,3 +131,26 @@ class Table(Told):
         at = state.at[rows]
         at = np.where(symbols == BEGIN, at, self.leads[at, np.maximum(symbols - END, 0)])
         return Step(self.log_probs[at], np.ones((len(at), 4)), Place(state.word[rows], at))
+
+
+String = tuple[int, ...]
+
+
+def distribution(runtime: Runtime[Any, Any], word: Encoded, longest: int) -> dict[String, float]:
+    """p(y | x) of every string of at most ``longest`` letters, all its paths summed."""
+    total: dict[String, float] = {}
+    row = np.array([0])
+
+    def visit(state: Any, previous: int, string: String, share: float) -> None:
+        step = runtime.step(state, row, np.array([previous]))
+        for number, log_prob in enumerate(step.log_probs[0].tolist(), start=END):
+            product = share * math.exp(log_prob)
+            if number == END:
+                total[string] = total.get(string, 0.0) + product
+            elif product and number == runtime.silent:
+                visit(step.state, number, string, product)
+            elif product and len(string) < longest:
+                visit(step.state, number, (*string, number), product)
+
+    visit(runtime.start(runtime.read(Words.of([word]))), BEGIN, (), 1.0)
+    return total

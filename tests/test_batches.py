@@ -1,39 +1,38 @@
-"""Streams of words and pairs: batches, order, scores, alignments and memory."""
+"""Streams of words and pairs: batches, order, threads, scores, alignments and memory."""
 
 from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from decoding.exhaustive import distribution
-from decoding.helpers import Table, greedily, strings
-from hardalign.data.encoding import Encoded
-from hardalign.data.vocabulary import END, UNKNOWN
-from hardalign.decoding import (
-    Answer,
-    Hypothesis,
-    Search,
-    align,
-    answer,
-    answers,
-    batch,
-    beam,
-    covered,
+from hardalign import batches
+from hardalign.batches import (
+    Batch,
+    cumulative_probability,
+    estimate,
+    in_batches,
+    in_order,
     log_likelihoods,
+    pair_length,
     predictions,
     sample_alignments,
-    symbol_scores,
 )
+from hardalign.data.encoding import Encoded
+from hardalign.data.vocabulary import END, UNKNOWN
 from hardalign.errors import HardalignError
 from hardalign.runtime import Runtime, Targets, Words
+from hardalign.search import Aligned, Hypothesis, Search
 from hardalign.systems import SYSTEMS
 from helpers import TINY, random_pair, random_pairs, tiny_runtime
+from searching import Table, distribution, greedily, strings
 
 systems = pytest.mark.parametrize("system", SYSTEMS)
 exact = pytest.mark.parametrize("system", [k for k, v in SYSTEMS.items() if v.score == "exact"])
@@ -43,8 +42,8 @@ SEARCHES = [Search(), Search(beam=3), Search(nbest=3), Search(samples=3, seed=4)
 @pytest.fixture
 def words(monkeypatch: pytest.MonkeyPatch) -> list[Encoded]:
     """Words of mixed lengths, and batches and lattices too small to hold them all."""
-    monkeypatch.setattr(answers, "BATCH_SYMBOLS", 40)
-    monkeypatch.setattr(batch, "LATTICE_CELLS", 80)
+    monkeypatch.setattr(batches, "BATCH_SYMBOLS", 40)
+    monkeypatch.setattr(batches, "LATTICE_CELLS", 80)
     pairs = random_pairs(8, longest=4)
     random.Random(0).shuffle(pairs)
     return pairs
@@ -54,15 +53,53 @@ def talkative(system: str = "hard", **options: Any) -> Runtime[Any, Any]:
     return tiny_runtime(system, **{"scale": 3.0, "end": 2.0, **options})
 
 
-def hypotheses(own: list[Answer]) -> list[Hypothesis]:
-    return [one.hypothesis for one in own]
+def answer(
+    runtime: Runtime[Any, Any],
+    words: Iterable[Encoded],
+    search: Search,
+    *,
+    threads: int = 1,
+    **options: bool,
+) -> Iterator[list[Hypothesis]]:
+    return in_batches(
+        runtime,
+        lambda some, places: Batch(runtime, some).search(search, places, **options),
+        words,
+        lambda word: (search.width + 1) // 2 * len(word.source),
+        results=search.most,
+        threads=threads,
+    )
+
+
+def symbol_scores(
+    runtime: Runtime[Any, Any], pairs: Iterable[Encoded], threads: int = 1
+) -> Iterator[list[float]]:
+    return in_batches(
+        runtime,
+        lambda some, _: Batch(runtime, some).pair_scores(),
+        pairs,
+        pair_length,
+        threads=threads,
+    )
+
+
+def align(
+    runtime: Runtime[Any, Any], pairs: Iterable[Encoded], threads: int = 1
+) -> Iterator[Aligned]:
+    return in_batches(
+        runtime,
+        lambda some, _: Batch(runtime, some).align(range(len(some)), [p.target for p in some]),
+        pairs,
+        pair_length,
+        threads=threads,
+    )
 
 
 @systems
 def test_the_model_has_much_to_say(system: str, words: list[Encoded]) -> None:
     """Or the tests below would prove little."""
     lists = answer(talkative(system), words, Search(nbest=3))
-    assert len({len(one.hypothesis.symbols) for own in lists for one in own}) > 2
+    assert len({len(one.symbols) for own in lists for one in own}) > 2
 
 
 @systems
@@ -71,16 +108,16 @@ def test_answers_come_in_order_whatever_their_mates(
     system: str, search: Search, words: list[Encoded]
 ) -> None:
     runtime = talkative(system)
-    together = [hypotheses(own) for own in answer(runtime, words, search)]
+    together = list(answer(runtime, words, search))
     assert len(together) == len(words)
     for place, (word, own) in enumerate(zip(words, together, strict=True)):
         if search.samples:  # which depend on the place
             alone = list(answer(runtime, [word] * (place + 1), search))[place]
         else:
             (alone,) = answer(runtime, [word], search)
-        assert strings(hypotheses(alone)) == strings(own)
+        assert strings(alone) == strings(own)
         scores = [hypothesis.log_prob for hypothesis in own]
-        assert [one.log_prob for one in hypotheses(alone)] == pytest.approx(scores, abs=1e-5)
+        assert [one.log_prob for one in alone] == pytest.approx(scores, abs=1e-5)
 
 
 @systems
@@ -89,7 +126,7 @@ def test_threads_change_nothing(system: str, search: Search, words: list[Encoded
     runtime = talkative(system, dtype=np.float32)
     one, four = (
         [
-            [(h.symbols, h.log_prob, h.finished) for h in hypotheses(own)]
+            [(h.symbols, h.log_prob, h.finished) for h in own]
             for own in answer(runtime, words, search, threads=threads)
         ]
         for threads in (1, 4)
@@ -111,7 +148,7 @@ def test_predictions_are_greedy(system: str, words: list[Encoded]) -> None:
     greedy = [greedily(runtime, [word])[0] for word in words]
     assert strings(predictions(runtime, words)) == strings(greedy)
     lists = answer(runtime, words, Search(beam=1))
-    assert strings([one.hypothesis for (one,) in lists]) == strings(greedy)
+    assert strings([one for (one,) in lists]) == strings(greedy)
 
 
 @systems
@@ -119,8 +156,8 @@ def test_scores_are_the_log_likelihoods_and_in_order(
     system: str, words: list[Encoded], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A search that leaves much out, so that its own sums would not do.
-    monkeypatch.setattr(batch, "TOLERANCE", 0.5)
-    monkeypatch.setattr(batch, "FEW_SYMBOLS", 0)
+    monkeypatch.setattr(batches, "TOLERANCE", 0.5)
+    monkeypatch.setattr(batches, "FEW_SYMBOLS", 0)
     runtime = talkative(system, dtype=np.float32, scale=4.0)
     inexact = 0
     for search in SEARCHES:
@@ -128,13 +165,13 @@ def test_scores_are_the_log_likelihoods_and_in_order(
         lists = answer(runtime, words, search)
         quick = answer(runtime, words, search, exact=False)
         for word, own, rough in zip(words, lists, quick, strict=True):
-            scores = [one.log_prob for one in hypotheses(own)]
+            scores = [one.log_prob for one in own]
             if not search.samples:
                 assert scores == sorted(scores, reverse=True)
-            ended = [one for one in hypotheses(own) if one.finished]
+            ended = [one for one in own if one.finished]
             pairs += [replace(word, target=[*one.symbols, END]) for one in ended]
             log_probs += [one.log_prob for one in ended]
-            inexact += scores != pytest.approx([h.log_prob for h in hypotheses(rough)], abs=1e-5)
+            inexact += scores != pytest.approx([h.log_prob for h in rough], abs=1e-5)
         if system != "monotonic":
             assert log_probs == pytest.approx(log_likelihoods(runtime, pairs), abs=1e-5)
     assert (inexact > 0) == (SYSTEMS[system].head == "hard")
@@ -145,14 +182,14 @@ def test_alignments_are_those_of_given_pairs(system: str, words: list[Encoded]) 
     runtime = talkative(system)
     for search in SEARCHES[2:]:
         for word, own in zip(words, answer(runtime, words, search, alignments=True), strict=True):
-            pairs = [replace(word, target=[*one.symbols, END]) for one in hypotheses(own)]
+            pairs = [replace(word, target=[*one.symbols, END]) for one in own]
             for one, expected in zip(own, align(runtime, pairs), strict=True):
-                assert one.alignment is not None
-                shape = len(one.hypothesis.symbols) + 1, len(word.source)
-                assert one.alignment.weights.shape == shape
-                np.testing.assert_allclose(one.alignment.weights, expected.weights, atol=1e-9)
-                assert one.alignment.path == expected.path
-    assert all(one.alignment is None for own in answer(runtime, words, Search()) for one in own)
+                assert one.aligned is not None
+                shape = len(one.symbols) + 1, len(word.source)
+                assert one.aligned.weights.shape == shape
+                np.testing.assert_allclose(one.aligned.weights, expected.weights, atol=1e-9)
+                assert one.aligned.path == expected.path
+    assert all(one.aligned is None for own in answer(runtime, words, Search()) for one in own)
 
 
 @systems
@@ -194,24 +231,24 @@ def test_the_shortest_list_that_covers_the_mass(system: str, mass: float) -> Non
         sums = np.cumsum(best)
         needed = int((sums < mass).sum()) + 1
         assert len(own) == needed
-        assert covered(hypotheses(own)) == pytest.approx(sums[:needed].tolist(), abs=1e-9)
-        assert covered(hypotheses(own))[-1] >= mass
+        assert cumulative_probability(own) == pytest.approx(sums[:needed].tolist(), abs=1e-9)
+        assert cumulative_probability(own)[-1] >= mass
 
 
 def test_beams_are_widened_only_where_they_must(monkeypatch: pytest.MonkeyPatch) -> None:
     widths: list[tuple[int, int]] = []
-    search = beam.beam_search
+    search = batches.beam_search
 
     def spy(*arguments: Any, **options: Any) -> Any:
         *_, which, width = arguments
         widths.append((width, len(which)))
         return search(*arguments, **options)
 
-    monkeypatch.setattr(beam, "beam_search", spy)
-    monkeypatch.setattr(batch, "MASS_BEAM_LIMIT", 32)
+    monkeypatch.setattr(batches, "beam_search", spy)
+    monkeypatch.setattr(batches, "MASS_BEAM_LIMIT", 32)
     words = random_pairs(12, longest=3, seed=1)
     lists = list(answer(tiny_runtime(scale=3.0, end=3.0), words, Search(mass=0.9)))
-    short = [own for own in lists if covered(hypotheses(own))[-1] < 0.9]
+    short = [own for own in lists if cumulative_probability(own)[-1] < 0.9]
     assert {width for width, _ in widths} == {8, 16, 32}
     counts = [sum(count for w, count in widths if w == width) for width in (8, 16, 32)]
     assert 12 == counts[0] > counts[1] >= counts[2] >= len(short) > 0
@@ -220,14 +257,14 @@ def test_beams_are_widened_only_where_they_must(monkeypatch: pytest.MonkeyPatch)
 def test_what_was_cut_off_covers_nothing() -> None:
     endless = Table([{1: (0.5, 0), 2: (0.5, 0)}])
     ((best,),) = answer(endless, random_pairs(1), Search(mass=0.5))
-    assert not best.hypothesis.finished
-    assert covered([best.hypothesis]) == [0.0]
+    assert not best.finished
+    assert cumulative_probability([best]) == [0.0]
 
 
 def test_mass_sums_to_at_most_1(words: list[Encoded]) -> None:
     for own in answer(talkative(), words, Search(nbest=40)):
-        assert covered(hypotheses(own))[-1] <= 1 + 1e-9
-        assert math.isfinite(own[0].hypothesis.log_prob)
+        assert cumulative_probability(own)[-1] <= 1 + 1e-9
+        assert math.isfinite(own[0].log_prob)
 
 
 def test_samples_depend_on_the_seed_and_the_place_alone(words: list[Encoded]) -> None:
@@ -235,7 +272,7 @@ def test_samples_depend_on_the_seed_and_the_place_alone(words: list[Encoded]) ->
 
     def drawn(count: int, copies: int = 1, seed: int = 0) -> list[list[tuple[int, ...]]]:
         lists = answer(runtime, words[:1] * copies, Search(samples=count, seed=seed))
-        return [strings(hypotheses(own)) for own in lists]
+        return [strings(own) for own in lists]
 
     first, second = drawn(20, copies=2)
     assert first != second
@@ -246,8 +283,8 @@ def test_samples_depend_on_the_seed_and_the_place_alone(words: list[Encoded]) ->
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_a_stream_is_read_window_by_window(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answers, "WINDOW", 8)
-    monkeypatch.setattr(answers, "BATCH_SYMBOLS", 20)
+    monkeypatch.setattr(batches, "WINDOW", 8)
+    monkeypatch.setattr(batches, "BATCH_SYMBOLS", 20)
     read = []
 
     def stream() -> Iterator[Encoded]:
@@ -301,7 +338,7 @@ def test_batches_are_bounded(words: list[Encoded]) -> None:
 
 
 def test_large_alphabets_make_small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answers, "BATCH_CELLS", 10 * (len(TINY.target) - END))
+    monkeypatch.setattr(batches, "BATCH_CELLS", 10 * (len(TINY.target) - END))
     spy = Spy(tiny_runtime())
     log_likelihoods(spy, random_pairs(30))  # type: ignore[arg-type]
     assert all(rows * columns <= 10 or rows == 1 for rows, columns in spy.sizes)
@@ -315,6 +352,14 @@ def test_nothing_to_answer() -> None:
     assert list(align(runtime, [])) == list(symbol_scores(runtime, [])) == []
 
 
+def test_what_cannot_be_written_has_no_estimate() -> None:
+    runtime, pair = tiny_runtime("hard-feed"), random_pair(4, 3)
+    odd = replace(pair, target=[UNKNOWN, *pair.target])
+    assert estimate(runtime, odd, 3, (0,)) == -math.inf
+    assert -math.inf < estimate(runtime, pair, 3, (0,)) < 0
+    assert estimate(runtime, pair, 600, (0,)) == estimate(runtime, pair, 600, (0,))
+
+
 def test_noise_close_to_1_draws_what_is_possible() -> None:
     runtime, pair = tiny_runtime("hard-monotonic", dtype=np.float32), random_pair(4, 3)
     almost = np.full((4, 2), np.nextafter(1.0, 0.0))
@@ -322,3 +367,99 @@ def test_noise_close_to_1_draws_what_is_possible() -> None:
     assert (sample_alignments(runtime, pair, np.zeros((4, 2))) == 0).all()
     with pytest.raises(HardalignError, match="posterior"):
         sample_alignments(tiny_runtime("soft"), pair, almost)
+
+
+threads = pytest.mark.parametrize("count", [1, 2, 5])
+
+
+@threads
+def test_results_come_in_the_order_of_the_jobs(count: int) -> None:
+    gate = threading.Event()
+
+    def work(job: int) -> int:
+        if job == 0 and count > 1:
+            gate.wait(10)  # the first takes longest
+        if job == 1:
+            gate.set()
+        return job * job
+
+    assert list(in_order(work, range(20), count)) == [k * k for k in range(20)]
+
+
+@threads
+def test_an_error_is_raised_in_its_place(count: int) -> None:
+    def work(job: int) -> int:
+        return 6 // (3 - job)
+
+    results = in_order(work, range(10), count)
+    assert [next(results) for _ in range(3)] == [2, 3, 6]
+    with pytest.raises(ZeroDivisionError):
+        next(results)
+
+
+@threads
+def test_an_error_of_the_jobs_themselves_is_raised(count: int) -> None:
+    def jobs() -> Iterator[int]:
+        yield 1
+        raise ValueError("line 2")
+
+    with pytest.raises(ValueError, match="line 2"):
+        list(in_order(lambda job: job, jobs(), count))
+
+
+@threads
+def test_jobs_are_taken_shortly_before_they_are_worked_on(count: int) -> None:
+    taken: list[int] = []
+    before = set(threading.enumerate())
+
+    def jobs() -> Iterator[int]:
+        for k in range(1000):
+            taken.append(k)
+            yield k
+
+    results = in_order(lambda job: job, jobs(), count)
+    for k in range(50):
+        assert next(results) == k
+        assert len(taken) <= k + 2 + 2 * count
+    results.close()  # type: ignore[attr-defined]
+    assert set(threading.enumerate()) <= before  # nobody waits for jobs that will not come
+
+
+def test_batches_run_side_by_side() -> None:
+    """Two jobs that wait for each other: one after the other, neither would end."""
+    both = threading.Barrier(2, timeout=30)
+    assert len(list(in_order(lambda _: both.wait(), range(2), 2))) == 2
+
+
+def test_jobs_that_nobody_waits_for_are_cancelled() -> None:
+    started: list[int] = []
+    gate = threading.Event()
+
+    def work(job: int) -> int:
+        started.append(job)
+        return job if job == 0 or gate.wait(30) else -1
+
+    results = in_order(work, range(100), 2)
+    assert next(results) == 0
+    threading.Timer(0.2, gate.set).start()
+    results.close()  # type: ignore[attr-defined]
+    assert len(started) <= 3  # the first, and two that had begun
+
+
+@threads
+def test_every_item_has_the_result_of_its_own_place(
+    count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    items = [(k * 7) % 13 for k in range(50)]
+    sizes = []
+
+    def work(batch: list[int], places: list[int]) -> list[tuple[int, int]]:
+        sizes.append(sum(batch))
+        return list(zip(batch, places, strict=True))
+
+    monkeypatch.setattr(batches, "WINDOW", 12)
+    model: Any = SimpleNamespace(symbols=batches.BATCH_CELLS // 20)
+    results = in_batches(model, work, items, lambda item: item, threads=count)  # type: ignore[arg-type]
+    assert list(results) == [(item, k) for k, item in enumerate(items)]
+    assert len(sizes) > 10
+    assert max(sizes) <= 20
