@@ -18,8 +18,8 @@ from pathlib import Path
 
 import hardalign
 from aligner import Word, read, spell
-from hardalign.aligner.examples import UnsupervisedAligner
-from hardalign.data.example import Example
+from hardalign.aligner import UnsupervisedAligner
+from hardalign.data.formats import Example
 
 Letters = list[int]  # of each phoneme the index of its letter, -1 where it is on none
 

@@ -33,11 +33,9 @@ def measure(path: str, threads: int, seconds: float) -> float:
     import torch
 
     from hardalign.config import SIZES
-    from hardalign.data.encoding import Numbering, shuffled_batches
-    from hardalign.data.example import training_pairs
-    from hardalign.data.formats import FORMATS
+    from hardalign.data.formats import FORMATS, training_pairs
     from hardalign.data.reading import read_examples
-    from hardalign.data.vocabulary import Vocabulary
+    from hardalign.data.vocabulary import Numbering, Vocabulary, shuffled_batches
     from hardalign.networks.batch import collate
     from hardalign.networks.build import build_model
 

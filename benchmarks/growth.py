@@ -17,8 +17,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from hardalign.config import SIZES
-from hardalign.data.encoding import Encoded
-from hardalign.data.vocabulary import BEGIN, END, RESERVED, Alphabet, Vocabulary
+from hardalign.data.vocabulary import BEGIN, END, RESERVED, Alphabet, Encoded, Vocabulary
 from hardalign.networks.batch import collate
 from hardalign.networks.build import build_model
 

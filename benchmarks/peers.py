@@ -22,10 +22,9 @@ import torch
 
 from hardalign.batches import predictions
 from hardalign.config import SIZES
-from hardalign.corpora.load import load_corpus
-from hardalign.data.encoding import Encoded, Numbering, shuffled_batches
-from hardalign.data.example import Example, training_pairs
-from hardalign.data.vocabulary import Vocabulary
+from hardalign.data.corpora import load_corpus
+from hardalign.data.formats import Example, training_pairs
+from hardalign.data.vocabulary import Encoded, Numbering, Vocabulary, shuffled_batches
 from hardalign.networks.batch import collate
 from hardalign.networks.build import build_model
 from hardalign.runtime import build_runtime

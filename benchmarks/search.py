@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 import hardalign
-from hardalign.data.example import Example, evaluation_items
+from hardalign.data.formats import Example, evaluation_items
 from hardalign.data.reading import read_examples
 from hardalign.predictor import Prediction
 from hardalign.search import Search

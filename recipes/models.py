@@ -20,12 +20,12 @@ import numpy as np
 import hardalign
 from hardalign.cli.progress import TrainingProgress
 from hardalign.config import ModelConfig
-from hardalign.corpora.load import Corpus
-from hardalign.data.example import Example, Symbols, evaluation_items
-from hardalign.data.formats import FORMATS, Format
+from hardalign.data.corpora import Corpus
+from hardalign.data.formats import FORMATS, Example, Format, evaluation_items
 from hardalign.data.lexicon import BESIDE
 from hardalign.data.reading import read_examples
 from hardalign.data.split import split_file
+from hardalign.data.text import Symbols
 from hardalign.files import make_folder, sha256, write_bytes, write_json
 from hardalign.metrics import calibration_error, evaluate
 from hardalign.model_folder import (

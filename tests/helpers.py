@@ -17,12 +17,10 @@ import numpy as np
 from hardalign import aligner
 from hardalign.aligner import aligner_pair
 from hardalign.config import ModelConfig, TrainingConfig
-from hardalign.data.encoding import Encoded
-from hardalign.data.example import Example
-from hardalign.data.formats import FORMATS, Format
-from hardalign.data.vocabulary import BEGIN, END, RESERVED, Alphabet, Vocabulary
+from hardalign.data.formats import FORMATS, Example, Format
+from hardalign.data.origin import FileOrigin, Origin
+from hardalign.data.vocabulary import BEGIN, END, RESERVED, Alphabet, Encoded, Vocabulary
 from hardalign.model_folder import WEIGHTS, Description, Tensors, write_description, write_tensors
-from hardalign.origin import FileOrigin, Origin
 from hardalign.predictor import Predictor
 from hardalign.runtime import Runtime, build_runtime
 from hardalign.shapes import parameter_shapes

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hardalign.data.encoding import Encoded
-from hardalign.data.vocabulary import BEGIN, END, RESERVED
+from hardalign.data.vocabulary import BEGIN, END, RESERVED, Encoded
 from hardalign.runtime import Lattice, Runtime, Step, Targets, Words
 from hardalign.runtime.numbers import Ints
 from hardalign.search import Hypothesis, Read, beam_search, greedy

@@ -25,8 +25,7 @@ from hardalign.batches import (
     predictions,
     sample_alignments,
 )
-from hardalign.data.encoding import Encoded
-from hardalign.data.vocabulary import END, UNKNOWN
+from hardalign.data.vocabulary import END, UNKNOWN, Encoded
 from hardalign.errors import HardalignError
 from hardalign.runtime import Runtime, Targets, Words
 from hardalign.search import Aligned, Hypothesis, Search

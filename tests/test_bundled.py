@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import hardalign
-from hardalign.data.example import evaluation_items
+from hardalign.data.formats import evaluation_items
 from hardalign.data.lexicon import BESIDE
 from hardalign.data.reading import read_examples
 from hardalign.metrics import evaluate

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from hardalign.data.example import Example
+from hardalign.data.augmentation import invent
+from hardalign.data.formats import Example
 from hardalign.errors import HardalignError
-from hardalign.invent import invent
 
 
 def example(source: str, target: str, *tags: str) -> Example:

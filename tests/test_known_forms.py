@@ -7,10 +7,10 @@ from hypothesis import example as example_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hardalign import known_forms
-from hardalign.data.example import Example
+from hardalign.data import known_forms
+from hardalign.data.formats import Example
+from hardalign.data.known_forms import PRIOR, SEPARATOR, KnownForms
 from hardalign.errors import HardalignError
-from hardalign.known_forms import PRIOR, SEPARATOR, KnownForms
 
 
 def example(lemma: str, form: str, tags: str) -> Example:

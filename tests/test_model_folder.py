@@ -17,6 +17,7 @@ import torch
 
 from hardalign.config import ModelConfig, TrainingConfig
 from hardalign.data.formats import FORMATS
+from hardalign.data.origin import CorpusOrigin, FileOrigin, Origin
 from hardalign.errors import HardalignError
 from hardalign.files import JSON_DEPTH
 from hardalign.model_folder import (
@@ -31,7 +32,6 @@ from hardalign.model_folder import (
     write_description,
     write_tensors,
 )
-from hardalign.origin import CorpusOrigin, FileOrigin, Origin
 from hardalign.shapes import TRAINING_ONLY
 from hardalign.systems import SYSTEMS
 from helpers import TINY, tiny_model

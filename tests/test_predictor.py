@@ -17,7 +17,7 @@ import pytest
 
 import hardalign
 from hardalign import batches
-from hardalign.data.example import Example
+from hardalign.data.formats import Example
 from hardalign.errors import HardalignError
 from hardalign.model_folder import WEIGHTS, write_description, write_tensors
 from hardalign.predictor import UnknownSymbolsWarning

@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hardalign.batches import log_likelihoods
-from hardalign.data.encoding import Encoded
-from hardalign.data.vocabulary import BEGIN, END, UNKNOWN
+from hardalign.data.vocabulary import BEGIN, END, UNKNOWN, Encoded
 from hardalign.errors import HardalignError
 from hardalign.runtime import Runtime, Words
 from hardalign.runtime.numbers import Floats

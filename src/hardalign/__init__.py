@@ -16,7 +16,7 @@ from hardalign.version import __version__
 
 if TYPE_CHECKING:
     from hardalign.alignment import Alignment
-    from hardalign.corpora.load import load_corpus
+    from hardalign.data.corpora import load_corpus
     from hardalign.predictor import Prediction, Predictor, load
     from hardalign.training.api import train
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hardalign.data.example import Symbols
+from hardalign.data.text import Symbols
 from hardalign.notation import BEGIN, END, Links, write_pharaoh, write_symbols
 from hardalign.plot.panel import Panel, draw_html, draw_text
 

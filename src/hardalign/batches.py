@@ -13,8 +13,7 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from hardalign.data.encoding import Encoded, batches_by_symbols
-from hardalign.data.vocabulary import END, UNKNOWN
+from hardalign.data.vocabulary import END, UNKNOWN, Encoded, batches_by_symbols
 from hardalign.runtime import Lattice, Targets, Words
 from hardalign.runtime.numbers import Floats, Ints, logsumexp
 from hardalign.search import (

@@ -27,6 +27,8 @@ from numpy.typing import NDArray
 
 from hardalign.config import ModelConfig, TrainingConfig
 from hardalign.data.formats import Format
+from hardalign.data.known_forms import KnownForms
+from hardalign.data.origin import Origin
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.errors import HardalignError
 from hardalign.files import (
@@ -40,8 +42,6 @@ from hardalign.files import (
     sha256,
     write_bytes,
 )
-from hardalign.known_forms import KnownForms
-from hardalign.origin import Origin
 from hardalign.shapes import TRAINING_ONLY, parameter_shapes
 from hardalign.version import __version__
 

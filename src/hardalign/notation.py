@@ -25,7 +25,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from hardalign.data.example import Symbols
+from hardalign.data.text import Symbols
 from hardalign.errors import HardalignError
 
 BEGIN, END, TAG = "⊢", "⊣", "+"

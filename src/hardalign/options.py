@@ -16,9 +16,8 @@ the sum of the tags' embeddings at every step, together with the symbol before.
 from __future__ import annotations
 
 from hardalign.config import ModelConfig
-from hardalign.data.encoding import Numbering
 from hardalign.data.formats import Format
-from hardalign.data.vocabulary import PAD, RESERVED, Vocabulary
+from hardalign.data.vocabulary import PAD, RESERVED, Numbering, Vocabulary
 from hardalign.errors import HardalignError
 from hardalign.systems import SYSTEMS, System, find_system
 

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from hardalign.alignment import Alignment
 from hardalign.batches import Batch, estimate, in_batches, pair_length, sample_alignments
-from hardalign.data.encoding import Encoded
-from hardalign.data.example import Example, Symbols
-from hardalign.data.vocabulary import UNKNOWN, UnknownSymbols, symbol_counts
+from hardalign.data.formats import Example
+from hardalign.data.text import Symbols
+from hardalign.data.vocabulary import UNKNOWN, Encoded, UnknownSymbols, symbol_counts
 from hardalign.errors import HardalignError
 from hardalign.model_folder import Description, find_model, load_members
 from hardalign.options import numbering

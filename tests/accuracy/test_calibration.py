@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from hardalign.batches import Batch, log_likelihoods, predictions
-from hardalign.data.encoding import Encoded
-from hardalign.data.vocabulary import END
+from hardalign.data.vocabulary import END, Encoded
 from hardalign.metrics import calibration_error
 from hardalign.runtime.ensemble import Ensemble
 from hardalign.runtime.tempered import Tempered

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from hardalign.batches import Batch
-from hardalign.data.encoding import Encoded
-from hardalign.data.vocabulary import BEGIN, END, RESERVED
+from hardalign.data.vocabulary import BEGIN, END, RESERVED, Encoded
 from hardalign.errors import HardalignError
 from hardalign.runtime import Runtime, Targets, Words
 from hardalign.runtime.ensemble import Ensemble

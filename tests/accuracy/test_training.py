@@ -14,8 +14,7 @@ import pytest
 import hardalign
 from hardalign.cli.analyze import analyzed_predictions
 from hardalign.config import ModelConfig
-from hardalign.data.example import Example
-from hardalign.data.formats import FORMATS
+from hardalign.data.formats import FORMATS, Example
 from hardalign.errors import HardalignError
 from hardalign.model_folder import load_folder, read_tensors
 from hardalign.search import Search

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hardalign.aligner import Path, aligner_pair, oracle_actions
-from hardalign.data.encoding import Encoded
-from hardalign.data.vocabulary import BEGIN, END, UNKNOWN
+from hardalign.data.vocabulary import BEGIN, END, UNKNOWN, Encoded
 from helpers import random_pair
 
 STEP = 99

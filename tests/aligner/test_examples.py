@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from hardalign.aligner.examples import UnsupervisedAligner
-from hardalign.data.example import Example
+from hardalign.aligner import UnsupervisedAligner
+from hardalign.data.formats import Example
 
 
 def pair(source: str, target: str, tags: str = "") -> Example:
@@ -42,7 +42,7 @@ def test_what_comes_from_nothing() -> None:
 
 
 def test_more_pairs_than_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hardalign.aligner.examples._BLOCK", 3)
+    monkeypatch.setattr("hardalign.aligner._BLOCK", 3)
     aligner = UnsupervisedAligner(PAIRS)
     assert list(aligner.align(PAIRS * 2)) == list(aligner.align(PAIRS)) * 2
     assert list(aligner.align([])) == []

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hardalign.aligner import Floats, Pair, Path, align, fit, grids, log_likelihood
+from hardalign.aligner import Floats, Pair, Path, align, batches, fit, log_likelihood
 
 S, T = 3, 4  # alphabet sizes of the random tests
 source_strings = st.lists(st.integers(0, S - 1), max_size=4)
@@ -129,8 +129,8 @@ def test_batches_of_any_size_give_the_same(monkeypatch: pytest.MonkeyPatch) -> N
 
     pairs: list[Pair] = [(string(S), string(T)) for _ in range(50)]
     table, whole = fit(pairs, S, T), align(random_table(1), pairs)
-    monkeypatch.setattr(grids, "BATCH_CELLS", 150)
-    parts = list(grids.batches(pairs, table.shape))
+    monkeypatch.setattr("hardalign.aligner.BATCH_CELLS", 150)
+    parts = list(batches(pairs, table.shape))
     assert len(parts) > 10
     for batch in parts:
         assert len(batch.operations) == (batch.rows + 1) * (batch.columns + 1)

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from browser.test_page import ask
-from hardalign.data.example import Example
+from hardalign.data.formats import Example
 from hardalign.text.error_report import page as errors_page
 from hardalign.text.errors import find_errors
 from serve.helpers import MODELS

@@ -6,8 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from hardalign.corpora.load import CORPORA
-from hardalign.corpora.registry import registry
+from hardalign.data.corpora import CORPORA, registry
 from helpers import Command, assert_complains
 
 UNCHECKED = "news15/EnTh"  # a corpus without known checksums, so that any content will do

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hardalign.data.example import Example
-from hardalign.data.formats import FORMATS
+from hardalign.data.formats import FORMATS, Example
 from helpers import Command, write_model
 
 CUT_OFF = "2 predictions were cut off at 4 times the length of the source (first: 'ab')"

@@ -13,9 +13,9 @@ import pytest
 
 import hardalign
 from hardalign.config import SIZES
+from hardalign.data.origin import CorpusOrigin
 from hardalign.files import LOCK
 from hardalign.model_folder import CHECKPOINT, CONFIG, METRICS, VOCABULARY, WEIGHTS
-from hardalign.origin import CorpusOrigin
 from hardalign.systems import SYSTEMS
 from helpers import PAIRS, Command, assert_complains, eventually
 

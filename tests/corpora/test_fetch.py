@@ -11,8 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from corpora.file_server import FileServer, serving
-from hardalign.corpora.fetch import fetch_file
-from hardalign.corpora.registry import Collection, RegisteredCorpus, RegisteredFile
+from hardalign.data.corpora import Collection, RegisteredCorpus, RegisteredFile, fetch_file
 from hardalign.data.formats import FORMATS
 from hardalign.errors import HardalignError
 from hardalign.files import sha256

@@ -5,10 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from hardalign.corpora.load import CORPORA, Corpus, load_corpus
-from hardalign.corpora.registry import Collection, RegisteredCorpus, RegisteredFile, registry
-from hardalign.corpora.toys import toy_target
+from hardalign.data.corpora import (
+    CORPORA,
+    Collection,
+    Corpus,
+    RegisteredCorpus,
+    RegisteredFile,
+    load_corpus,
+    registry,
+)
 from hardalign.data.formats import FORMATS
+from hardalign.data.toys import toy_target
 from hardalign.errors import HardalignError
 
 TOYS = ["toy:copy", "toy:reverse", "toy:reduplication"]

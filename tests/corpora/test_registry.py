@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from hardalign.corpora.load import CORPORA
-from hardalign.corpora.registry import COLLECTIONS, find_corpora, registry, unknown_corpus
+from hardalign.data.corpora import COLLECTIONS, CORPORA, find_corpora, registry, unknown_corpus
 from hardalign.data.formats import FORMATS
 from hardalign.errors import HardalignError
 

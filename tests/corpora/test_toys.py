@@ -2,7 +2,7 @@ from itertools import islice
 
 import pytest
 
-from hardalign.corpora.toys import CONSONANTS, TASKS, VOWELS, toy_target, toy_words, true_alignment
+from hardalign.data.toys import CONSONANTS, TASKS, VOWELS, toy_target, toy_words, true_alignment
 from hardalign.errors import HardalignError
 
 WORDS = list(islice(toy_words(seed=1), 2000))

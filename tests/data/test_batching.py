@@ -9,8 +9,15 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hardalign.data.encoding import Encoded, batches_by_symbols, shuffled_batches
-from hardalign.data.vocabulary import BEGIN, END, PAD, RESERVED
+from hardalign.data.vocabulary import (
+    BEGIN,
+    END,
+    PAD,
+    RESERVED,
+    Encoded,
+    batches_by_symbols,
+    shuffled_batches,
+)
 from hardalign.networks.batch import collate, pad
 from helpers import random_pairs
 

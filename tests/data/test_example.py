@@ -1,4 +1,4 @@
-from hardalign.data.example import Example, evaluation_items, training_pairs
+from hardalign.data.formats import Example, evaluation_items, training_pairs
 
 
 def test_every_target_becomes_a_training_pair():

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hardalign.data import lines
-from hardalign.data.lines import file_name, read_lines
+from hardalign.data import reading
+from hardalign.data.reading import file_name, read_lines
 from hardalign.errors import InputError
 
 
@@ -92,7 +92,7 @@ def test_round_trip(tmp_path_factory, texts, end, zipped):
 def test_a_pipe_is_read_as_it_comes():
     """A line is given out before the next one is written, even if its bytes trickle in."""
     program = (
-        "from hardalign.data.lines import read_lines\n"
+        "from hardalign.data.reading import read_lines\n"
         "for line in read_lines('-'): print(line, flush=True)"
     )
     pipe = subprocess.PIPE
@@ -147,7 +147,7 @@ def test_damaged_gzip(file, stdin, content):
 
 
 def test_a_line_without_end_does_not_fill_the_memory(file, monkeypatch):
-    monkeypatch.setattr(lines, "MAX_LINE_BYTES", 100)
+    monkeypatch.setattr(reading, "MAX_LINE_BYTES", 100)
     assert list(read_lines(file(b"x" * 99))) == ["x" * 99]
     with pytest.raises(InputError, match="line 2: the line is longer than 100 bytes"):
         list(read_lines(file(b"a\n" + b"x" * 100)))

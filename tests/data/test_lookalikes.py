@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from hardalign.data.lookalikes import _GROUPS, describe, is_invisible, look_alikes
+from hardalign.data.text import _GROUPS, describe, is_invisible, look_alikes
 
 
 def test_twins_of_other_scripts() -> None:

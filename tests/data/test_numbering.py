@@ -3,9 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hardalign.data.encoding import Encoded, Numbering
-from hardalign.data.example import Example
-from hardalign.data.vocabulary import BEGIN, END, RESERVED, UNKNOWN
+from hardalign.data.formats import Example
+from hardalign.data.vocabulary import BEGIN, END, RESERVED, UNKNOWN, Encoded, Numbering
 from helpers import TINY, tiny_vocabulary
 
 PLAIN, COPYING = Numbering(TINY), Numbering(TINY, lambda symbol: symbol != "?")

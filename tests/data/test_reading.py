@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hardalign.data.example import Example
-from hardalign.data.formats import FORMATS, MAX_SYMBOL, Format
+from hardalign.data.formats import FORMATS, MAX_SYMBOL, Example, Format
 from hardalign.data.reading import Skipped, read_examples
 from hardalign.errors import HardalignError, InputError
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hardalign.data.example import Example
+from hardalign.data.formats import Example
 from hardalign.data.vocabulary import (
     BEGIN,
     END,

@@ -17,7 +17,7 @@ AGREE = """
 import numpy as np
 import torch
 from hardalign.config import ModelConfig
-from hardalign.data.encoding import Encoded
+from hardalign.data.vocabulary import Encoded
 from hardalign.data.vocabulary import Alphabet, Vocabulary
 from hardalign.networks.batch import collate
 from hardalign.networks.build import build_model

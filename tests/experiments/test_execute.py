@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from experiments.helpers import TINY, tiny_run
-from hardalign.corpora.load import load_corpus
+from hardalign.data.corpora import load_corpus
 from hardalign.errors import HardalignError
 from hardalign.experiments.execute import execute
 from hardalign.metrics import evaluate

@@ -10,8 +10,7 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
-from hardalign.data.encoding import Encoded
-from hardalign.data.vocabulary import BEGIN, END
+from hardalign.data.vocabulary import BEGIN, END, Encoded
 from hardalign.export import export_onnx, step_file
 from hardalign.export.layers import Network
 from hardalign.options import copied_symbols, tags_beside

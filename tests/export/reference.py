@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from hardalign.batches import predictions
 from hardalign.config import ModelConfig
-from hardalign.data.encoding import Encoded
-from hardalign.data.vocabulary import BEGIN, Vocabulary
+from hardalign.data.vocabulary import BEGIN, Encoded, Vocabulary
 from hardalign.runtime import Words, build_runtime
 from hardalign.search import Hypothesis
 

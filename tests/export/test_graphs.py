@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from export.helpers import VARIANTS, Pair, following, run, tiny_network
 from export.reference import Reference
-from hardalign.data.encoding import Encoded
-from hardalign.data.vocabulary import BEGIN, END, UNKNOWN
+from hardalign.data.vocabulary import BEGIN, END, UNKNOWN, Encoded
 from hardalign.export import export_onnx
 from hardalign.export.graphs import encoder_graph, step_graph
 from hardalign.export.pair import IR_VERSION, OPSET

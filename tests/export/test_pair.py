@@ -7,7 +7,7 @@ import onnx
 import pytest
 
 from export.helpers import EXAMPLE, EXPORTABLE, export_random
-from hardalign.data.example import Example
+from hardalign.data.formats import Example
 from hardalign.errors import HardalignError
 from hardalign.export import METADATA, step_file
 from hardalign.systems import SYSTEMS

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from hardalign.data.encoding import Encoded
-from hardalign.data.vocabulary import BEGIN, END, RESERVED, UNKNOWN
+from hardalign.data.vocabulary import BEGIN, END, RESERVED, UNKNOWN, Encoded
 from hardalign.networks import actions as module
 from hardalign.networks.actions import Oracle, pointers
 from hardalign.networks.batch import collate

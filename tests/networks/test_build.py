@@ -14,8 +14,7 @@ import torch
 from torch import Tensor
 
 from hardalign.config import SIZES, ModelConfig
-from hardalign.data.encoding import Encoded
-from hardalign.data.vocabulary import RESERVED
+from hardalign.data.vocabulary import RESERVED, Encoded
 from hardalign.errors import HardalignError
 from hardalign.networks.batch import Batch, collate
 from hardalign.networks.build import build_model, compose

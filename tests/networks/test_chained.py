@@ -7,8 +7,7 @@ import torch
 from torch import Tensor
 
 import reference
-from hardalign.data.encoding import Encoded
-from hardalign.data.vocabulary import END, RESERVED
+from hardalign.data.vocabulary import END, RESERVED, Encoded
 from hardalign.networks.attention import Reading
 from hardalign.networks.batch import collate
 from hardalign.networks.chained import ChainAttention

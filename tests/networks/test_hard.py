@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 import reference
-from hardalign.data.encoding import Encoded
+from hardalign.data.vocabulary import Encoded
 from hardalign.networks import unfed
 from hardalign.networks.batch import collate
 from hardalign.ops.layer import Tolerance

@@ -12,8 +12,7 @@ from torch import Tensor, nn
 
 import reference
 from hardalign.config import SIZES, ModelConfig
-from hardalign.data.encoding import Encoded
-from hardalign.data.vocabulary import BEGIN, END, RESERVED, UNKNOWN, Vocabulary
+from hardalign.data.vocabulary import BEGIN, END, RESERVED, UNKNOWN, Encoded, Vocabulary
 from hardalign.networks.batch import collate
 from hardalign.networks.build import build_model
 from hardalign.networks.monotonic import MonotonicTransducer, PointerDecoder

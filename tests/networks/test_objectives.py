@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 import reference
-from hardalign.data.encoding import Encoded
+from hardalign.data.vocabulary import Encoded
 from hardalign.errors import HardalignError
 from hardalign.networks import objectives
 from hardalign.networks.attention import Reading

@@ -10,8 +10,7 @@ from torch import Tensor, nn
 
 import reference
 from hardalign.config import ModelConfig
-from hardalign.data.encoding import Encoded
-from hardalign.data.vocabulary import END
+from hardalign.data.vocabulary import END, Encoded
 from hardalign.errors import HardalignError
 from hardalign.networks.batch import collate
 from hardalign.networks.build import build_model

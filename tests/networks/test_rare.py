@@ -6,8 +6,7 @@ from typing import Literal
 import pytest
 import torch
 
-from hardalign.data.encoding import Encoded
-from hardalign.data.vocabulary import BEGIN, END, RESERVED, UNKNOWN
+from hardalign.data.vocabulary import BEGIN, END, RESERVED, UNKNOWN, Encoded
 from hardalign.networks.batch import collate
 from hardalign.networks.build import build_model
 from hardalign.networks.rare import RareDropout

@@ -6,8 +6,7 @@ import pytest
 import torch
 
 import reference
-from hardalign.data.encoding import Encoded
-from hardalign.data.vocabulary import END, RESERVED
+from hardalign.data.vocabulary import END, RESERVED, Encoded
 from hardalign.networks.batch import collate
 from helpers import random_pair, random_pairs, tiny_model, tiny_vocabulary
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from hardalign.corpora.registry import registry
+from hardalign.data.corpora import registry
 from hardalign.report.paper import (
     ACC,
     G2P,

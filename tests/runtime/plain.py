@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 import reference
 from hardalign import aligner
 from hardalign.aligner import aligner_pair, oracle_actions
-from hardalign.data.encoding import Encoded
-from hardalign.data.vocabulary import BEGIN, END
+from hardalign.data.vocabulary import BEGIN, END, Encoded
 from hardalign.model_folder import Tensors
 from hardalign.systems import SYSTEMS
 

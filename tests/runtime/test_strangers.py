@@ -14,10 +14,8 @@ import numpy as np
 import pytest
 
 from hardalign.batches import Batch
-from hardalign.data.encoding import Encoded
-from hardalign.data.example import Example
-from hardalign.data.formats import FORMATS
-from hardalign.data.vocabulary import BEGIN, END, RESERVED, UNKNOWN, Alphabet, Vocabulary
+from hardalign.data.formats import FORMATS, Example
+from hardalign.data.vocabulary import BEGIN, END, RESERVED, UNKNOWN, Alphabet, Encoded, Vocabulary
 from hardalign.model_folder import Tensors
 from hardalign.options import copied_symbols, numbering
 from hardalign.runtime import Runtime, Targets, Words

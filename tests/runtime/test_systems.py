@@ -11,8 +11,7 @@ import torch
 
 import reference
 from hardalign.batches import estimate
-from hardalign.data.encoding import Encoded
-from hardalign.data.vocabulary import BEGIN, END, UNKNOWN, Vocabulary
+from hardalign.data.vocabulary import BEGIN, END, UNKNOWN, Encoded, Vocabulary
 from hardalign.errors import HardalignError
 from hardalign.networks.batch import collate
 from hardalign.networks.build import build_model

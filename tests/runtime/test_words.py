@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hardalign.data.encoding import Encoded
-from hardalign.data.vocabulary import BEGIN, END, PAD, UNKNOWN
+from hardalign.data.vocabulary import BEGIN, END, PAD, UNKNOWN, Encoded
 from hardalign.runtime.words import Targets, Words, pad, source_columns
 from helpers import random_pairs
 

@@ -15,8 +15,8 @@ import uvicorn
 from hardalign.config import ModelConfig, TrainingConfig
 from hardalign.data.formats import FORMATS
 from hardalign.data.lexicon import Lexicon
+from hardalign.data.origin import Origin
 from hardalign.model_folder import Description
-from hardalign.origin import Origin
 from hardalign.predictor import Predictor
 from hardalign.runtime import build_runtime
 from hardalign.serve import batcher

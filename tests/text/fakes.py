@@ -12,11 +12,10 @@ import numpy as np
 
 from hardalign.alignment import Alignment
 from hardalign.config import ModelConfig, TrainingConfig
-from hardalign.data.example import Example
-from hardalign.data.formats import FORMATS, Format
+from hardalign.data.formats import FORMATS, Example, Format
+from hardalign.data.origin import Origin
 from hardalign.data.vocabulary import Alphabet, Vocabulary
 from hardalign.model_folder import WEIGHTS, Description, write_description, write_tensors
-from hardalign.origin import Origin
 from hardalign.predictor import Prediction
 from hardalign.shapes import parameter_shapes
 

@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from hardalign.data.example import Example
-from hardalign.data.formats import FORMATS
+from hardalign.data.formats import FORMATS, Example
 from hardalign.text.compare import Contest, Judged, contest, judge
 
 LAYOUT = FORMATS["lexicon"]

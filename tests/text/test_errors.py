@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from hardalign.data.example import Example
-from hardalign.data.formats import FORMATS
+from hardalign.data.formats import FORMATS, Example
 from hardalign.text.error_report import aligned_rows, page, terminal_report, tsv_rows
 from hardalign.text.errors import ErrorReport, Outcome, find_errors, slips
 from text.fakes import FakePredictor

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from hardalign.data.example import Example
 from hardalign.data.folding import Folding
+from hardalign.data.formats import Example
 from hardalign.data.lexicon import Lexicon, read_lexicon
 from hardalign.data.vocabulary import UnknownSymbols
 from hardalign.predictor import Prediction

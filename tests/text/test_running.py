@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from hardalign.data.example import Example
-from hardalign.data.formats import FORMATS
+from hardalign.data.formats import FORMATS, Example
 from hardalign.data.lexicon import Lexicon
 from hardalign.errors import HardalignError
 from hardalign.text import running as module

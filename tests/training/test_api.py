@@ -6,10 +6,9 @@ import pytest
 
 import hardalign
 from hardalign.config import ModelConfig, default_batch_size
-from hardalign.corpora.load import load_corpus
-from hardalign.data.example import Example
-from hardalign.data.formats import FORMATS
-from hardalign.origin import CorpusOrigin
+from hardalign.data.corpora import load_corpus
+from hardalign.data.formats import FORMATS, Example
+from hardalign.data.origin import CorpusOrigin
 from hardalign.training.job import Reporter
 
 TINY = ModelConfig(embedding=4, encoder=6, decoder=5)

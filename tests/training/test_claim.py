@@ -8,6 +8,7 @@ import torch
 
 from hardalign.config import ModelConfig, TrainingConfig
 from hardalign.data.formats import FORMATS
+from hardalign.data.origin import Origin
 from hardalign.errors import HardalignError
 from hardalign.files import FRAGMENT, BusyError, locked
 from hardalign.model_folder import (
@@ -20,7 +21,6 @@ from hardalign.model_folder import (
     description_files,
     read_description,
 )
-from hardalign.origin import Origin
 from hardalign.training.claim import HELD_OUT, claim_folder, default_threads
 from helpers import TINY, tiny_vocabulary
 

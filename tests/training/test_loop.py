@@ -7,13 +7,12 @@ from typing import Any
 import pytest
 
 from hardalign.config import ModelConfig, TrainingConfig
-from hardalign.corpora.load import load_corpus
-from hardalign.data.encoding import Numbering
-from hardalign.data.example import Example
-from hardalign.data.vocabulary import Vocabulary
+from hardalign.data.corpora import load_corpus
+from hardalign.data.formats import Example
+from hardalign.data.origin import Origin
+from hardalign.data.vocabulary import Numbering, Vocabulary
 from hardalign.errors import HardalignError
 from hardalign.model_folder import WEIGHTS, Description, read_tensors
-from hardalign.origin import Origin
 from hardalign.training import loop
 from hardalign.training.checkpoint import read_checkpoint
 from hardalign.training.claim import claim_folder

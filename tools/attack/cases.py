@@ -190,8 +190,8 @@ def _tame() -> Iterator[None]:
     with (
         mock.patch("hardalign.serve.server.run"),
         mock.patch("hardalign.experiments.tune.run_trials", return_value=Trials({}, {})),
-        mock.patch("hardalign.corpora.fetch._download", refuse),
-        mock.patch("hardalign.corpora.load._cmudict", refuse),  # a second each
+        mock.patch("hardalign.data.corpora._download", refuse),
+        mock.patch("hardalign.data.corpora._cmudict", refuse),  # a second each
     ):
         yield
 

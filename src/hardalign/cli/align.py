@@ -76,9 +76,8 @@ def align(
 
 
 def _unsupervised(file: str, files: PairOptions, symbols: bool) -> Iterator[str]:
-    from hardalign.aligner.examples import UnsupervisedAligner
-    from hardalign.data.example import training_pairs
-    from hardalign.data.formats import FORMATS
+    from hardalign.aligner import UnsupervisedAligner
+    from hardalign.data.formats import FORMATS, training_pairs
     from hardalign.notation import write_pharaoh, write_symbols
 
     pairs = list(training_pairs(files.read(file, FORMATS["pairs"])))
@@ -91,7 +90,7 @@ def _by_model(
     model: str, file: str, files: PairOptions, symbols: bool, posterior: bool, threads: int
 ) -> Iterator[str]:
     from hardalign.alignment import KINDS
-    from hardalign.data.example import training_pairs
+    from hardalign.data.formats import training_pairs
     from hardalign.data.vocabulary import UnknownSymbols, symbol_counts
     from hardalign.predictor import load
     from hardalign.systems import find_system

@@ -13,7 +13,7 @@ from hardalign.version import __version__
 
 if TYPE_CHECKING:
     from hardalign.analysis import AnalyzedPrediction
-    from hardalign.data.example import Example
+    from hardalign.data.formats import Example
     from hardalign.predictor import Predictor
 
 WEIGHTS = {
@@ -51,8 +51,8 @@ def analyze(
         files: How the file is read, if not as the model was trained.
     """
     from hardalign.analysis import Breakdown
-    from hardalign.data.example import evaluation_items
-    from hardalign.data.lines import file_name
+    from hardalign.data.formats import evaluation_items
+    from hardalign.data.reading import file_name
     from hardalign.notation import write_pharaoh
     from hardalign.predictor import load
     from hardalign.systems import find_system

@@ -13,8 +13,7 @@ from hardalign.errors import HardalignError
 from hardalign.version import __version__
 
 if TYPE_CHECKING:
-    from hardalign.data.example import Example
-    from hardalign.data.formats import Format
+    from hardalign.data.formats import Example, Format
     from hardalign.text.compare import Contest
 
 
@@ -48,8 +47,8 @@ def compare(
         files: How the file is read, if not as the first model was trained.
     """
     from hardalign.cli.remarks import best_predictions
-    from hardalign.data.example import evaluation_items
-    from hardalign.data.lines import file_name
+    from hardalign.data.formats import evaluation_items
+    from hardalign.data.reading import file_name
     from hardalign.predictor import load
     from hardalign.search import Search
     from hardalign.text.compare import contest, judge

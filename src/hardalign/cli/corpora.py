@@ -11,12 +11,20 @@ import tyro
 
 from hardalign.cli.console import note, watched
 from hardalign.cli.options import OptionalFolder, optional
-from hardalign.corpora.fetch import fetch_file, file_url
-from hardalign.corpora.load import CMUDICT_LICENCE, CORPORA, Corpus, load_origin
-from hardalign.corpora.registry import RegisteredCorpus, find_corpora, registry
+from hardalign.data.corpora import (
+    CMUDICT_LICENCE,
+    CORPORA,
+    Corpus,
+    RegisteredCorpus,
+    fetch_file,
+    file_url,
+    find_corpora,
+    load_origin,
+    registry,
+)
 from hardalign.data.formats import FORMATS, Format
+from hardalign.data.origin import CorpusOrigin
 from hardalign.errors import HardalignError
-from hardalign.origin import CorpusOrigin
 
 
 def corpora(

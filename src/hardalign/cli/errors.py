@@ -41,8 +41,8 @@ def errors(
         files: How the file is read, if not as the model was trained.
     """
     from hardalign.cli.remarks import remark_on_items
-    from hardalign.data.example import evaluation_items
-    from hardalign.data.lines import file_name
+    from hardalign.data.formats import evaluation_items
+    from hardalign.data.reading import file_name
     from hardalign.data.vocabulary import UnknownSymbols
     from hardalign.predictor import load
     from hardalign.text.error_report import page, terminal_report, tsv_rows

@@ -19,13 +19,13 @@ from hardalign.cli.options import (
     Temperature,
     threads_or_cores,
 )
-from hardalign.data.lines import file_name
+from hardalign.data.reading import file_name
 from hardalign.errors import HardalignError
 from hardalign.files import sha256
 from hardalign.version import __version__
 
 if TYPE_CHECKING:
-    from hardalign.data.example import Example
+    from hardalign.data.formats import Example
     from hardalign.predictor import Predictor
 
 
@@ -64,7 +64,7 @@ def evaluate(
         files: How the file is read, if not as the model was trained.
     """
     from hardalign.cli.remarks import best_predictions
-    from hardalign.data.example import evaluation_items
+    from hardalign.data.formats import evaluation_items
     from hardalign.metrics import calibration_error
     from hardalign.predictor import load
     from hardalign.search import Search

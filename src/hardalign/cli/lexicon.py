@@ -67,7 +67,7 @@ def lexicon(
         output: Write to this file, whole or not at all, instead of standard output (-).
     """
     from hardalign.data.lexicon import read_lexicon
-    from hardalign.data.lines import read_lines
+    from hardalign.data.reading import read_lines
     from hardalign.data.text import many
     from hardalign.predictor import load
     from hardalign.search import MASS_BEAM_LIMIT, Search

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
 import tyro
 
 from hardalign.cli.console import cores, note
-from hardalign.data.example import Example
-from hardalign.data.formats import FORMATS, Format, as_read_by, changed
+from hardalign.data.formats import FORMATS, Example, Format, as_read_by, changed
 from hardalign.data.reading import Skipped, read_examples
 from hardalign.errors import HardalignError
 

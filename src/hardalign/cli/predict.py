@@ -101,8 +101,7 @@ def predict(
     from hardalign.cli.remarks import Remarks
     from hardalign.data.folding import Folding
     from hardalign.data.lexicon import read_lexicon
-    from hardalign.data.lines import read_lines
-    from hardalign.data.reading import Skipped, read_examples
+    from hardalign.data.reading import Skipped, read_examples, read_lines
     from hardalign.data.vocabulary import UnknownSymbols
     from hardalign.predictor import load
     from hardalign.search import Search

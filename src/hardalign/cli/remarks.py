@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from hardalign.batches import cumulative_probability
 from hardalign.cli.console import note, watched
-from hardalign.data.example import Example, training_pairs
+from hardalign.data.formats import Example, training_pairs
 from hardalign.data.text import many, shorten
 from hardalign.data.vocabulary import UnknownSymbols, Vocabulary, symbol_counts
 from hardalign.predictor import Prediction, Predictor

@@ -45,7 +45,7 @@ def score(
         threads: How many batches of pairs to work on at a time. (default: one per core)
         files: How the file is read, if not as the model was trained.
     """
-    from hardalign.data.example import training_pairs
+    from hardalign.data.formats import training_pairs
     from hardalign.data.text import many
     from hardalign.data.vocabulary import UnknownSymbols, symbol_counts
     from hardalign.predictor import load

@@ -24,10 +24,10 @@ from hardalign.cli.options import (
     Text,
     optional,
 )
-from hardalign.corpora.load import Corpus
+from hardalign.data.corpora import Corpus
 from hardalign.data.formats import FORMATS
+from hardalign.data.origin import CorpusOrigin
 from hardalign.errors import HardalignError
-from hardalign.origin import CorpusOrigin
 from hardalign.systems import DEFAULT_SYSTEM, SYSTEMS, find_system
 
 _SYSTEMS = "\n".join(f"{name}: {system.summary}" for name, system in SYSTEMS.items())

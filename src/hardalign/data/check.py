@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from statistics import median
 
-from hardalign.data.example import Example, Symbols, training_pairs
-from hardalign.data.formats import Format
-from hardalign.data.lookalikes import describe, is_invisible, look_alikes
+from hardalign.data.formats import Example, Format, training_pairs
+from hardalign.data.text import Symbols, describe, is_invisible, look_alikes
 
 RARE = 3
 """Symbols with fewer occurrences are rare: a model cannot learn them."""

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from hardalign.data.example import Symbols
+from hardalign.data.text import Symbols
 from hardalign.data.vocabulary import Alphabet
 
 APOSTROPHES = "'’ʼ＇´`"

@@ -1,16 +1,16 @@
-"""How a line of a file spells an example: its columns, and what separates its symbols."""
+"""Examples, and how a line of a file spells one: its columns, and what separates its symbols."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from hardalign.data.example import Example, Symbols
 from hardalign.data.text import (
     CASES,
     NORMALIZATIONS,
+    Symbols,
     compose,
     lower,
     normalize,
@@ -28,6 +28,28 @@ MAX_SYMBOL = 100
 """The most characters of one symbol: what is longer was not cut where it should have been."""
 PARTED = ("NFD", "NFKD")
 """Normal forms that take characters apart, which are written whole again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """Holds one source string with its references.
+
+    A line of most formats has one target; a name of the ``news`` format may have several; a line
+    that is to be predicted has none.
+    """
+
+    source: Symbols
+    targets: tuple[Symbols, ...] = ()
+    tags: Symbols = ()
+    text: str = ""
+    """The source as the file spells it, for output."""
+    line: int = 0
+    """Where it stands in its file, counted from 1."""
+
+    @property
+    def key(self) -> tuple[Symbols, Symbols]:
+        """Returns what the model sees: examples with the same key are the same question."""
+        return self.tags, self.source
 
 
 @dataclass(frozen=True)
@@ -247,3 +269,23 @@ FORMATS = {
     )
 }
 """The formats by name."""
+
+
+def training_pairs(examples: Iterable[Example]) -> Iterator[Example]:
+    """Gives every target an example of its own, as training needs it."""
+    for example in examples:
+        for target in example.targets:
+            yield replace(example, targets=(target,))
+
+
+def evaluation_items(examples: Iterable[Example]) -> list[Example]:
+    """Merges examples that ask the same question into one with all their distinct references.
+
+    The order is that of first appearance.
+    """
+    merged: dict[tuple[Symbols, Symbols], Example] = {}
+    for example in examples:
+        first = merged.setdefault(example.key, example)
+        targets = dict.fromkeys(first.targets + example.targets)
+        merged[example.key] = replace(first, targets=tuple(targets))
+    return list(merged.values())

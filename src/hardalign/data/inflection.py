@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from hardalign.data.example import Symbols
+from hardalign.data.text import Symbols
 
 PHONES = ("S", "Z", "T", "D", "IH0")
 """What endings are made of; a model that has these and stress digits writes English."""

@@ -10,12 +10,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal, get_args
 
-from hardalign.data.example import Symbols
 from hardalign.data.folding import PLAIN
 from hardalign.data.formats import Format
 from hardalign.data.inflection import PHONES, bases
-from hardalign.data.lines import file_name, read_lines
-from hardalign.data.text import shorten
+from hardalign.data.reading import file_name, read_lines
+from hardalign.data.text import Symbols, shorten
 from hardalign.data.vocabulary import Alphabet
 from hardalign.errors import HardalignError, InputError
 from hardalign.files import explained

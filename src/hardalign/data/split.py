@@ -10,11 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from hardalign.data.example import Example, Symbols
-from hardalign.data.formats import Format
-from hardalign.data.lines import file_name, read_lines
-from hardalign.data.reading import Skipped, examples_in
-from hardalign.data.text import many
+from hardalign.data.formats import Example, Format
+from hardalign.data.reading import Skipped, examples_in, file_name, read_lines
+from hardalign.data.text import Symbols, many
 from hardalign.errors import HardalignError
 from hardalign.files import check_regular, explained, make_folder, write_bytes
 

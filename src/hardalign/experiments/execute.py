@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import hardalign
-from hardalign.corpora.load import load_corpus
-from hardalign.data.example import Example, evaluation_items
+from hardalign.data.corpora import load_corpus
+from hardalign.data.formats import Example, evaluation_items
 from hardalign.data.reading import read_examples
 from hardalign.errors import HardalignError
 from hardalign.experiments.settings import settings_of

@@ -30,8 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from hardalign.config import find_size
-from hardalign.corpora.load import CORPORA
-from hardalign.corpora.registry import registry, unknown_corpus
+from hardalign.data.corpora import CORPORA, registry, unknown_corpus
 from hardalign.data.formats import FORMATS
 from hardalign.errors import HardalignError, InputError
 from hardalign.experiments.settings import check_overrides, settings_of

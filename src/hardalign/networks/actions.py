@@ -1,4 +1,4 @@
-"""The oracle of a pointer: the actions of pairs' alignments (``hardalign.aligner.actions``)."""
+"""The oracle of a pointer: the actions of pairs' alignments (see ``hardalign.aligner``)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from torch.nn import functional as F
 
 from hardalign import aligner
 from hardalign.aligner import align_actions, aligner_pair
-from hardalign.data.encoding import Encoded
-from hardalign.data.vocabulary import END
+from hardalign.data.vocabulary import END, Encoded
 from hardalign.networks.batch import Batch, pad
 
 CACHED_PAIRS = 1 << 18

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from hardalign.data.encoding import Encoded
-from hardalign.data.vocabulary import PAD
+from hardalign.data.vocabulary import PAD, Encoded
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from hardalign.data.encoding import Encoded
-from hardalign.data.vocabulary import BEGIN, END, PAD
+from hardalign.data.vocabulary import BEGIN, END, PAD, Encoded
 from hardalign.networks.actions import Oracle, pointers
 from hardalign.networks.batch import Batch, without_tags
 from hardalign.networks.encoder import Encoder

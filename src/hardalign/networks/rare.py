@@ -16,8 +16,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from hardalign.data.encoding import Encoded
-from hardalign.data.vocabulary import RESERVED, UNKNOWN
+from hardalign.data.vocabulary import RESERVED, UNKNOWN, Encoded
 
 
 class RareDropout(nn.Module):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from torch import Tensor, nn
 
-from hardalign.data.encoding import Encoded
+from hardalign.data.vocabulary import Encoded
 from hardalign.networks.batch import Batch
 from hardalign.networks.rare import RareDropout
 

@@ -12,7 +12,7 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple, cast
 
-from hardalign.corpora.registry import registry
+from hardalign.data.corpora import registry
 from hardalign.systems import SYSTEMS
 
 

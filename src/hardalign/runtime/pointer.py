@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hardalign.aligner import align_actions
-from hardalign.data.encoding import Encoded
-from hardalign.data.vocabulary import BEGIN, END, PAD
+from hardalign.data.vocabulary import BEGIN, END, PAD, Encoded
 from hardalign.runtime.encoder import Encoder
 from hardalign.runtime.interface import Runtime, Step
 from hardalign.runtime.lattice import Lattice, Weighted

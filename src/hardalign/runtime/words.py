@@ -8,8 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from hardalign.data.encoding import Encoded
-from hardalign.data.vocabulary import BEGIN, END, PAD
+from hardalign.data.vocabulary import BEGIN, END, PAD, Encoded
 from hardalign.runtime.numbers import Bools, Ints
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hardalign.data.example import Example
+from hardalign.data.formats import Example
 from hardalign.data.lexicon import Lexicon
 from hardalign.predictor import Prediction, Predictor
 from hardalign.search import Search

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from starlette.exceptions import HTTPException
 
-from hardalign.data.example import Example
+from hardalign.data.formats import Example
 from hardalign.errors import HardalignError
 from hardalign.predictor import Predictor
 from hardalign.search import Search

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from hardalign.data.example import Example, Symbols
-from hardalign.data.formats import Format
+from hardalign.data.formats import Example, Format
+from hardalign.data.text import Symbols
 from hardalign.metrics import Metrics, evaluate
 from hardalign.report.significance import LEVEL, Comparison, compare_all
 

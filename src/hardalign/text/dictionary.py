@@ -10,8 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from hardalign.data.example import Example
-from hardalign.data.formats import Format
+from hardalign.data.formats import Example, Format
 from hardalign.data.lexicon import VARIANT, Lexicon
 from hardalign.data.text import normalize, segment
 from hardalign.errors import HardalignError, InputError

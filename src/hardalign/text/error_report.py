@@ -9,8 +9,7 @@ from importlib.resources import files
 from string import Template
 from typing import NamedTuple
 
-from hardalign.data.example import Symbols
-from hardalign.data.text import many
+from hardalign.data.text import Symbols, many
 from hardalign.plot.panel import label
 from hardalign.report.markup import Table
 from hardalign.text.errors import Confusion, ErrorReport, Outcome

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from rapidfuzz.distance import Levenshtein
 
-from hardalign.data.example import Example, Symbols, evaluation_items, training_pairs
+from hardalign.data.formats import Example, evaluation_items, training_pairs
+from hardalign.data.text import Symbols
 from hardalign.data.vocabulary import UnknownSymbols
 from hardalign.notation import BEGIN, END
 from hardalign.predictor import Predictor

@@ -9,9 +9,10 @@ from itertools import islice, repeat
 import numpy as np
 
 from hardalign.alignment import Alignment
-from hardalign.data.example import Example, Symbols, training_pairs
 from hardalign.data.folding import Folding
+from hardalign.data.formats import Example, training_pairs
 from hardalign.data.lexicon import Lexicon, Origin
+from hardalign.data.text import Symbols
 from hardalign.data.vocabulary import Alphabet, UnknownSymbols
 from hardalign.predictor import Prediction, Predictor
 from hardalign.search import Search

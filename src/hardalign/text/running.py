@@ -23,11 +23,10 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
 
-from hardalign.data.example import Example, Symbols
 from hardalign.data.folding import APOSTROPHES, HYPHENS, INVISIBLE, PLAIN, Folding
-from hardalign.data.formats import Format
+from hardalign.data.formats import Example, Format
 from hardalign.data.lexicon import Lexicon, word_symbols
-from hardalign.data.text import many, shorten
+from hardalign.data.text import Symbols, many, shorten
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.errors import HardalignError
 from hardalign.model_folder import Description

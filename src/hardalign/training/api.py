@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from hardalign.config import CLIPS, ModelConfig, TrainingConfig, default_batch_size, find_size
-from hardalign.corpora.load import Corpus
+from hardalign.data.augmentation import invent as invented_examples
 from hardalign.data.check import header, separated_targets
+from hardalign.data.corpora import Corpus
 from hardalign.data.formats import FORMATS, Format, as_read_by
+from hardalign.data.known_forms import KnownForms
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.errors import HardalignError
-from hardalign.invent import invent as invented_examples
-from hardalign.known_forms import KnownForms
 from hardalign.model_folder import Description, find_model, read_description
 from hardalign.options import check_options, copied_symbols, numbering
 from hardalign.predictor import Predictor, load

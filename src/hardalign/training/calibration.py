@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardalign.batches import predictions
-from hardalign.data.encoding import Encoded, batches_by_symbols
-from hardalign.data.vocabulary import END, Vocabulary
+from hardalign.data.vocabulary import END, Encoded, Vocabulary, batches_by_symbols
 from hardalign.runtime.interface import Runtime
 from hardalign.runtime.numbers import Floats, Ints, logsumexp, unwarned, widened
 from hardalign.runtime.steps import taken

@@ -8,17 +8,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
-from hardalign.corpora.load import Corpus
-from hardalign.data.encoding import Numbering
-from hardalign.data.example import Example, training_pairs
-from hardalign.data.formats import Format
+from hardalign.data.corpora import Corpus
+from hardalign.data.formats import Example, Format, training_pairs
+from hardalign.data.known_forms import KnownForms
+from hardalign.data.origin import FileOrigin, Origin
 from hardalign.data.reading import Skipped, examples_of, read_examples
 from hardalign.data.text import shorten
-from hardalign.data.vocabulary import Vocabulary
+from hardalign.data.vocabulary import Numbering, Vocabulary
 from hardalign.errors import HardalignError, InputError
 from hardalign.files import sha256
-from hardalign.known_forms import KnownForms
-from hardalign.origin import FileOrigin, Origin
 
 Data = str | Path | Iterable[Example] | Iterable[Sequence[str]]
 """A file, examples (of ``load_corpus``), or rows such as ``("cat", "K AE T")``."""

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hardalign.data.encoding import Encoded, Numbering
-from hardalign.data.example import Example, Symbols, evaluation_items, training_pairs
-from hardalign.data.vocabulary import UNKNOWN
-from hardalign.invent import invent
+from hardalign.data.augmentation import invent
+from hardalign.data.formats import Example, evaluation_items, training_pairs
+from hardalign.data.text import Symbols
+from hardalign.data.vocabulary import UNKNOWN, Encoded, Numbering
 from hardalign.model_folder import Description
 from hardalign.options import numbering
 from hardalign.training.checkpoint import Progress

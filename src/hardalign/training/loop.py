@@ -14,7 +14,7 @@ from torch import Tensor, optim
 
 from hardalign.batches import log_likelihoods, predictions
 from hardalign.config import TrainingConfig
-from hardalign.data.encoding import Encoded, shuffled_batches
+from hardalign.data.vocabulary import Encoded, shuffled_batches
 from hardalign.errors import HardalignError
 from hardalign.metrics import evaluate
 from hardalign.model_folder import WEIGHTS, write_tensors

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from hardalign.data.example import Example
+from hardalign.data.formats import Example
 from hardalign.data.text import many
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.errors import HardalignError

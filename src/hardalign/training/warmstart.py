@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from hardalign.config import ModelConfig
-from hardalign.data.example import Symbols
-from hardalign.data.text import shorten
+from hardalign.data.text import Symbols, shorten
 from hardalign.data.vocabulary import RESERVED, Alphabet, Vocabulary
 from hardalign.errors import HardalignError
 from hardalign.files import sha256

@@ -23,7 +23,8 @@ from functools import cached_property
 from itertools import chain, islice, permutations
 from typing import Any
 
-from hardalign.data.example import Example, Symbols, training_pairs
+from hardalign.data.formats import Example, training_pairs
+from hardalign.data.text import Symbols
 from hardalign.errors import HardalignError
 from hardalign.files import JSON_LIMIT
 

@@ -22,7 +22,8 @@ from itertools import accumulate, pairwise
 import numpy as np
 
 from hardalign import aligner
-from hardalign.data.example import Example, Symbols, training_pairs
+from hardalign.data.formats import Example, training_pairs
+from hardalign.data.text import Symbols
 from hardalign.errors import HardalignError
 
 SHORTEST = 3

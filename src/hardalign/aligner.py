@@ -17,12 +17,93 @@ would do nothing, is -inf and never read. A pair costs |x|·|y| time and memory.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice, pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hardalign.aligner.grids import Batch, Diagonal, Pair, batches, diagonals
+from hardalign.data.formats import Example
+from hardalign.data.vocabulary import END, Encoded, Vocabulary
+from hardalign.notation import Links
+
+Pair = tuple[Sequence[int], Sequence[int]]
+"""The ids of a source string and of a target string; either may be empty."""
+
+BATCH_CELLS = 1 << 15
+"""The cells of a batch: enough to hide Python, few enough for caches."""
+
+
+class Batch(NamedTuple):
+    """Holds the grids of some pairs, padded to the longest strings among them."""
+
+    places: list[int]  # of its pairs among all pairs
+    rows: int  # J, the length of the longest source
+    columns: int  # I, the length of the longest target
+    operations: NDArray[np.intp]  # [cells, B] of the flat table, for the score of every cell
+    ends: tuple[NDArray[np.intp], NDArray[np.intp]]  # each [B]: the pairs' last cells, 0 … B - 1
+
+
+class Diagonal(NamedTuple):
+    """The inner cells with the same j + i, from which none of them depends on another."""
+
+    here: slice  # (j, i)
+    above: slice  # (j - 1, i), from where x_j is deleted
+    left: slice  # (j, i - 1), from where y_i is inserted
+    corner: slice  # (j - 1, i - 1), from where x_j is substituted
+    deletions: slice  # (j, 0), the scores of the deletions
+    insertions: slice  # (0, i), the scores of the insertions
+
+
+def diagonals(rows: int, columns: int) -> Iterator[Diagonal]:
+    """Gives the diagonals of a grid in the order in which they can be filled."""
+    width = columns + 1
+    for diagonal in range(2, rows + columns + 1):
+        first, last = max(1, diagonal - columns), min(rows, diagonal - 1)  # of j
+        if first > last:
+            continue
+        start = first * width + diagonal - first
+        stop = start + (last - first) * columns + 1
+        here, above, left, corner = (
+            slice(start - back, stop - back, columns) for back in (0, width, 1, width + 1)
+        )
+        deletions = slice(first * width, last * width + 1, width)
+        insertions = slice(diagonal - first, diagonal - last - 1, -1)
+        yield Diagonal(here, above, left, corner, deletions, insertions)
+
+
+def batches(pairs: Sequence[Pair], shape: tuple[int, ...]) -> Iterator[Batch]:
+    """Cuts the pairs into batches of similar lengths, of at most BATCH_CELLS padded cells each."""
+    places = sorted(range(len(pairs)), key=lambda k: (len(pairs[k][0]), len(pairs[k][1])))
+    starts: list[int] = []
+    longest = 0
+    for place, (x, y) in enumerate(pairs[k] for k in places):
+        longest = max(longest, len(y))
+        if not starts or (place + 1 - starts[-1]) * (len(x) + 1) * (longest + 1) > BATCH_CELLS:
+            starts.append(place)
+            longest = len(y)
+    for start, end in pairwise([*starts, len(places)]):
+        part = places[start:end]
+        source = _padded([pairs[k][0] for k in part], shape[0])  # [J + 1, B]
+        target = _padded([pairs[k][1] for k in part], shape[1])  # [I + 1, B]
+        operations = source[:, None] * shape[1] + target  # [J + 1, I + 1, B]
+        width = len(target)
+        ends = np.array([len(pairs[k][0]) * width + len(pairs[k][1]) for k in part])
+        grid = operations.reshape(-1, len(part))
+        yield Batch(part, len(source) - 1, width - 1, grid, (ends, np.arange(len(part))))
+
+
+def _padded(strings: list[Sequence[int]], size: int) -> NDArray[np.intp]:
+    """Returns rows or columns of the table as an array [L + 1, B], 0 (nothing) first."""
+    longest = max(map(len, strings))
+    # Any symbol may fill up: what stands after the end of a string is never reached.
+    filled = [[*string, *[0] * (longest - len(string))] for string in strings]
+    padded = np.array(filled, np.intp) + 1  # [B, L]
+    if padded.size and not 0 < padded.min() <= padded.max() < size:
+        raise ValueError(f"ids must be from 0 to {size - 2}")
+    return np.pad(padded.reshape(len(strings), longest).T, ((1, 0), (0, 0)))
+
 
 Floats = NDArray[np.float64]
 Path = list[tuple[int | None, int | None]]
@@ -219,3 +300,81 @@ def _borders(scores: Floats, batch: Batch) -> Floats:
     values[width::width] = scores[width::width].cumsum(0)
     values[1:width] = scores[1:width].cumsum(0)
     return values
+
+
+def align_actions(table: ArrayLike, pairs: Sequence[Encoded], step: int) -> list[list[int]]:
+    """Returns the actions of each pair's best alignment by an aligner's table."""
+    paths = align(table, [aligner_pair(pair) for pair in pairs])
+    return [oracle_actions(path, p.target, step) for path, p in zip(paths, pairs, strict=True)]
+
+
+def oracle_actions(path: Path, target: Sequence[int], step: int) -> list[int]:
+    """Tells an alignment as actions.
+
+    The pointer steps onto each letter in turn. What is aligned to the letter is written there, a
+    deleted letter writes nothing, and an insertion is written wherever the pointer is: what stands
+    before all letters, such as a prefix, at the begin symbol, where nothing else is ever written,
+    so that a prefix and the first letter are never rivals for the same step. The end comes at the
+    end symbol only: the decision to stop is made where the word is seen to be over, and every pair
+    has as many STEPs as source positions to step to.
+
+    Args:
+        path: An alignment of the letters of both sides.
+        target: The target's letters, as numbers.
+        step: The number of STEP.
+
+    Returns:
+        Actions, END the last.
+    """
+    actions: list[int] = []
+    for j, i in path:
+        if j is not None:
+            actions.append(step)
+        if i is not None:
+            actions.append(target[i])
+    return [*actions, step, END]
+
+
+def aligner_pair(pair: Encoded) -> Pair:
+    """Returns a pair's letters in the aligner's numbers: 0 is unknown, others count from 1."""
+    return aligner_ids(pair.source[1 + pair.tags : -1]), aligner_ids(pair.target[:-1])
+
+
+def aligner_ids(letters: Sequence[int]) -> list[int]:
+    """Returns letters of a vocabulary in the aligner's numbers."""
+    return [max(0, number - END) for number in letters]
+
+
+_BLOCK = 4096  # pairs aligned at a time
+
+
+class UnsupervisedAligner:
+    """Aligns symbol by symbol, from left to right, without crossing.
+
+    Each source symbol goes with one target symbol or none, each target symbol comes from one
+    source symbol or from nothing; tags are left out. The same pairs always give the same aligner.
+
+    >>> pairs = list(training_pairs(read_examples("lexicon.tsv", FORMATS["lexicon"], "training")))
+    >>> links = next(UnsupervisedAligner(pairs).align(pairs))
+    """
+
+    def __init__(self, pairs: Sequence[Example]) -> None:
+        self._vocabulary = Vocabulary.of(pairs)
+        source, target = self._vocabulary.source.letters, self._vocabulary.target.letters
+        ids = [self._pair_ids(pair) for pair in pairs]
+        self._table = fit(ids, 1 + len(source), 1 + len(target))
+
+    def align(self, pairs: Iterable[Example]) -> Iterator[Links]:
+        """Gives the best alignment of each pair, also of pairs that were not learned from."""
+        stream = iter(pairs)
+        while block := list(islice(stream, _BLOCK)):
+            paths = align(self._table, [self._pair_ids(pair) for pair in block])
+            for pair, path in zip(block, paths, strict=True):
+                first = 1 + len(pair.tags)
+                columns = [None if j is None else first + j for j, i in path if i is not None]
+                yield Links(pair.source, pair.tags, pair.targets[0], columns)
+
+    def _pair_ids(self, pair: Example) -> Pair:
+        source = self._vocabulary.source.encode(pair.source)
+        target = self._vocabulary.target.encode(pair.targets[0])
+        return aligner_ids(source), aligner_ids(target)

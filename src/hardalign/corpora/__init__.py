@@ -1,1 +1,0 @@
-"""Corpora by name: the registry, downloads, and toys made on the spot."""

