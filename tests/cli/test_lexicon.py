@@ -152,3 +152,19 @@ def test_a_lexicon_in_another_phone_set(command: Command, model: Path, tmp_path:
     known.write_text("ab\tAxB\n")
     arguments = ("lexicon", model, "-", "--style", "mfa", "--known", known)
     assert_complains(command(*arguments, stdin=b"ab"), known, "'x' (line 1)")
+
+
+def test_silence_and_noise_stay_in_the_dictionary(
+    command: Command, model: Path, tmp_path: Path
+) -> None:
+    known = tmp_path / "known.txt"
+    known.write_text("!SIL sil\n<unk> spn\nab A B\n")
+    out = command("lexicon", model, "-", "--style", "kaldi", "--known", known, stdin=b"ab\nc\n").out
+    assert [line.split()[0] for line in out.splitlines()] == ["!SIL", "<unk>", "ab", "c"]
+    assert out.startswith("!SIL 1.0 sil\n<unk> 1.0 spn\nab 1.0 A B\n")
+
+
+def test_spaced_ipa(command: Command, model: Path) -> None:
+    result = command("lexicon", "en-g2p", "-", "--style", "cmudict", "--ipa", stdin=b"action")
+    assert (result.code, result.out) == (0, "action æ k ʃ ə n\n")
+    assert_complains(command("lexicon", model, "-", "--style", "mfa", "--ipa"), "ARPAbet")

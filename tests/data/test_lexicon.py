@@ -143,7 +143,7 @@ def test_known_words_are_found_with_what_is_invisible(tmp_path: Path) -> None:
 
 def test_silence_and_noise_pass_through(tmp_path: Path) -> None:
     known = lexicon(tmp_path, "<unk> spn\n!SIL SIL\nof\tAH1 V\nsp\tAH0\n")
-    assert known.silences == [("<unk>", "spn"), ("!sil", "SIL")]
+    assert known.silences == [("<unk>", "spn"), ("!SIL", "SIL")]
     assert known.pronunciations(("s", "p")) == (("AH0",),)
     assert not known.pronunciations(tuple("<unk>"))
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from hardalign.errors import HardalignError
-from hardalign.text.ipa import CONSONANTS, VOWELS, arpabet_to_ipa
+from hardalign.text.ipa import CONSONANTS, VOWELS, arpabet_to_ipa, ipa_symbols, parts_to_ipa
 
 WORDS = {
     # one syllable: no mark
@@ -96,3 +96,18 @@ def test_other_symbols_are_refused_by_name(symbol: str) -> None:
 
 def test_nothing_is_nothing() -> None:
     assert arpabet_to_ipa([]) == ""
+
+
+def test_every_stress_has_its_mark_and_only_before_its_syllable() -> None:
+    for digit, mark in (("0", ""), ("1", "ˈ"), ("2", "ˌ")):
+        assert arpabet_to_ipa(["B", f"IY{digit}", "T", "IY0"]) == f"{mark}biti"
+        assert arpabet_to_ipa(["B", "IY0", "T", f"IY{digit}"]) == f"bi{mark}ti"
+        assert arpabet_to_ipa(["B", f"IY{digit}"]) == "bi"  # one syllable
+        assert parts_to_ipa([["B", f"IY{digit}"], ["T", "IY0"]]) == f"{mark}biti"
+
+
+def test_a_symbol_for_each_phone() -> None:
+    assert ipa_symbols(["AH0", "B", "AW1", "T", "ER0"]) == ["ə", "b", "aʊ", "t", "ɚ"]
+    assert ipa_symbols(["K", "AH1", "P"]) == ["k", "ʌ", "p"]
+    with pytest.raises(HardalignError, match="'x'"):
+        ipa_symbols(["x"])

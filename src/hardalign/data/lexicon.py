@@ -26,10 +26,12 @@ CMUDICT = "cmudict"
 Origin = Literal["lexicon", "model"]
 ORIGINS: tuple[Origin, ...] = get_args(Origin)
 """Where an answer may come from."""
-SILENCES = {"sil", "sp", "spn", "nsn", "noise", "oov", "unk"}
-"""Phones of silence and noise, which no model writes."""
 VARIANT = re.compile(r"(?<=.)\(\d+\)$")
 """Marks the second and further pronunciations of a word in CMUDict."""
+_SILENCE = re.compile(
+    r"(?P<word>\S+)(\s+[\d.]+)*\s+(?P<phone>sil|sp|spn|nsn|noise|oov|unk)\s*", re.IGNORECASE
+)
+"""A word such as ``<unk>`` with a phone of silence or noise, which no model writes."""
 _ODD = re.compile(r"[^,;|=]+[,;|=]")
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 _PROBABILITY = re.compile(r"\d+\.\d+(e-\d+)?")
@@ -49,7 +51,7 @@ class Lexicon:
         self._layout, self._alphabet, self._beside = layout, alphabet, beside
         self._entries: dict[str, tuple[Symbols, ...]] = {}
         self.silences: list[tuple[str, str]] = []
-        """Words such as ``<unk>`` with phones such as ``spn``, which stay as they are."""
+        """Words such as ``<unk>`` with phones such as ``spn``, as they stand in their file."""
         english = beside is not None and alphabet is not None and not alphabet.unknown(PHONES)
         self._bases = bases if english else lambda _: ()
 
@@ -154,17 +156,16 @@ def _read_file(file: str | Path, layout: Format, alphabet: Alphabet) -> Lexicon:
     for number, line in enumerate(read_lines(path), start=1):
         if not line.strip() or line.startswith((";;;", "# ")):
             continue
+        if (match := _SILENCE.fullmatch(line)) and alphabet.unknown([match["phone"]]):
+            lexicon.silences.append((match["word"], match["phone"]))
+            continue
         try:
             word, pronunciation = _entry(line, layout, spaced)
         except HardalignError as error:
             raise InputError(str(error), file=name, line=number) from None
         if stressless:
             pronunciation = tuple(symbol.rstrip("012") for symbol in pronunciation)
-        unknown = alphabet.unknown(pronunciation)
-        if len(pronunciation) == len(unknown) == 1 and unknown[0].lower() in SILENCES:
-            lexicon.silences.append((layout.join_source(word), unknown[0]))
-            continue
-        for symbol in unknown:
+        for symbol in alphabet.unknown(pronunciation):
             foreign.setdefault(symbol, number)
         lexicon.add(word, pronunciation)
     if not lexicon and not lexicon.silences:

@@ -17,6 +17,7 @@ from hardalign.errors import HardalignError, InputError
 from hardalign.files import explained, write_bytes
 from hardalign.predictor import Predictor
 from hardalign.search import Search
+from hardalign.text.ipa import ipa_symbols
 from hardalign.text.known import answers_with_known
 from hardalign.text.running import Reader, TextReport, count
 
@@ -129,16 +130,17 @@ class Dictionary:
                 yield Entry(word, likely, known=False)
 
 
-def write_entry(entry: Entry, style: str, layout: Format) -> Iterator[str]:
+def write_entry(entry: Entry, style: str, layout: Format, *, ipa: bool = False) -> Iterator[str]:
     """Yield a line for each pronunciation of a word, in one of the ``STYLES``.
 
-    Speech tools expect blanks between symbols, whatever the model's format has.
+    Speech tools expect blanks between symbols, whatever the model's format has. ``ipa`` writes
+    ARPAbet as IPA.
     """
     highest = max(log_prob for log_prob, _ in entry.pronunciations)
     for number, (log_prob, text) in enumerate(entry.pronunciations, start=1):
-        if style != "tsv":
+        if style != "tsv" or ipa:
             symbols = segment(normalize(text, layout.normalization), layout.target_separator)
-            text = " ".join(filter(str.strip, symbols))
+            text = " ".join(ipa_symbols(symbols) if ipa else filter(str.strip, symbols))
         # If even the best is −inf, they are alike.
         share = math.exp(log_prob - highest) if highest > -math.inf else 1.0
         # Python always writes a decimal point and a digit, as some readers require.

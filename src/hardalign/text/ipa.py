@@ -64,6 +64,20 @@ def parts_to_ipa(parts: Sequence[Sequence[str]]) -> str:
     return "".join(_written(part, several) for part in parts)
 
 
+def ipa_symbols(phones: Sequence[str]) -> list[str]:
+    """Return one IPA symbol for each phone, without stress, as forced aligners have them.
+
+    >>> ipa_symbols(["AH0", "B", "AW1", "T"])
+    ['ə', 'b', 'aʊ', 't']
+
+    Raises:
+        HardalignError: If a symbol is not ARPAbet.
+    """
+    check_arpabet(phones)
+    several = len(_nuclei(phones)) > 1
+    return [_letter(phone, several) for phone in phones]
+
+
 def _nuclei(phones: Sequence[str]) -> list[int]:
     return [index for index, phone in enumerate(phones) if _split(phone)[0] in VOWELS]
 

@@ -10,6 +10,7 @@ The rules, each of which has a test:
   the lexicon has the word with them (*'em*).
 - A word with hyphens is looked up whole; if it is not known, its parts are pronounced one by one.
 - An abbreviation with dots (*U.S.*) is looked up; if it is not known, its letters are pronounced.
+- What stands between blanks (*new_york*, *cnn.com*, *<unk>*) is a word if the lexicon has it.
 - Capitals are read as the model's format says. Words in capitals (*NASA*, *US*) are words, unless
   they are to be spelled: then each letter is pronounced, but in lines that are all in capitals.
 """
@@ -34,7 +35,7 @@ from hardalign.predictor import Prediction, Predictor
 from hardalign.search import Search
 from hardalign.text.ipa import check_arpabet, parts_to_ipa
 from hardalign.text.known import Answer, answers_with_known, trimmed
-from hardalign.text.tokens import tokens
+from hardalign.text.tokens import Token, tokens
 
 NAMED = 10_000
 """Distinct pieces of each kind that are kept to be named in a report."""
@@ -47,6 +48,10 @@ _KINDS = {
 }
 _AFFIX = re.compile(rf"^[{HYPHENS}](?=\w)|(?<=\w)[{HYPHENS}]$")
 """The hyphen of a suffix (-ism) or of a prefix (pre-)."""
+_CHUNK = re.compile(r"(\s*)(\S*)")
+_PUNCTUATION = '.,;:!?…()"“”„«»‹›'
+_PLAIN_WORD = re.compile(rf"[^\W\d_]*(?:[{APOSTROPHES}{HYPHENS}][^\W\d_]+)*")
+"""What is surely cut as one word, perhaps with hyphens."""
 
 
 class Reading(NamedTuple):
@@ -149,22 +154,33 @@ class Reader:
 
     def pieces(self, line: str) -> Iterator[Piece]:
         """Cuts a line; all texts together are the line."""
-        pieces = list(tokens(line))
-        words = [token for token in pieces if token.kind == "word"]
+        words = [token for token in tokens(line) if token.kind == "word"]
         headline = len(words) > 1 and all(token.text.isupper() for token in words)
-        for token in pieces:
-            if token.kind == "between":
-                yield Piece(token.text, [])
-            elif token.kind == "word":
-                yield from self._word(token.text, self._spell and not headline)
-            elif token.kind in ("abbreviation", "address") and self._is_known(token.text):
-                yield self._piece(token.text, [token.text])
-            elif token.kind == "abbreviation":
-                letters = [letter for letter in token.text if letter != "."]
-                yield self._piece(token.text, letters)
+        spell = self._spell and not headline
+        for between, chunk in _CHUNK.findall(line):
+            bare = chunk.strip(_PUNCTUATION)
+            if not _PLAIN_WORD.fullmatch(bare) and self._is_known(bare):
+                before, _, after = chunk.partition(bare)
+                yield Piece(between + before, [])
+                yield self._piece(bare, [bare])
+                yield Piece(after, [])
             else:
-                self._report.skip(token.kind, token.text)
-                yield Piece(token.text, [])
+                yield Piece(between, [])
+                for token in tokens(chunk):
+                    yield from self._token(token, spell)
+
+    def _token(self, token: Token, spell: bool) -> Iterator[Piece]:
+        if token.kind == "between":
+            yield Piece(token.text, [])
+        elif token.kind == "word":
+            yield from self._word(token.text, spell)
+        elif token.kind == "abbreviation" and self._is_known(token.text):
+            yield self._piece(token.text, [token.text])
+        elif token.kind == "abbreviation":
+            yield self._spelled(token.text)
+        else:
+            self._report.skip(token.kind, token.text)
+            yield Piece(token.text, [])
 
     def _word(self, text: str, spell: bool) -> Iterator[Piece]:
         bare = text.strip(APOSTROPHES)
@@ -181,12 +197,19 @@ class Reader:
     def _part(self, text: str, spell: bool) -> Piece:
         letters = [letter for letter in text if letter.isalpha()]
         capitals = text.isupper() and len(letters) > 1
-        piece = self._piece(text, letters if capitals and spell else [text])
-        if capitals and not spell:
+        if capitals and spell:
+            return self._spelled(text)
+        piece = self._piece(text, [text])
+        if capitals:
             for reading in piece.readings:
                 if not self._lexicon.pronunciations(reading.source):
                     count(self._report.capitals, text)
         return piece
+
+    def _spelled(self, text: str) -> Piece:
+        """Return a piece of which each letter is pronounced by its name, *A.* in CMUDict."""
+        letters = [letter for letter in text if letter.isalpha()]
+        return self._piece(text, [f"{x}." if self._is_known(f"{x}.") else x for x in letters])
 
     def _piece(self, piece: str, words: list[str]) -> Piece:
         """Returns a piece for which some words are pronounced, if all of them can be."""
