@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import socket
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
 
@@ -19,11 +20,10 @@ from hardalign.data.origin import Origin
 from hardalign.model_folder import Description
 from hardalign.predictor import Predictor
 from hardalign.runtime import build_runtime
-from hardalign.serve import batcher
 from hardalign.serve.app import create_app
-from hardalign.serve.connections import Allowance
 from hardalign.serve.messages import Limits
-from hardalign.serve.server import address_of, listen, make_server
+from hardalign.serve.models import Model
+from hardalign.serve.server import Clients, address_of, listen, make_server
 from helpers import TINY, tiny_model
 
 LIMITS = Limits()
@@ -44,18 +44,24 @@ MODELS = {
 }
 
 
+SERVED = {name: Model(predictor) for name, predictor in MODELS.items()}
+
+
 @contextmanager
 def running(
     models: Mapping[str, Predictor] = MODELS,
     limits: Limits = LIMITS,
-    host: str = "127.0.0.1",
-    allowance: Allowance | None = None,
+    address: str = "127.0.0.1",
+    name: str = "localhost",
+    clients: Clients | None = None,
     lexicons: Mapping[str, Lexicon] = MappingProxyType({}),
+    origins: Sequence[str] = (),
 ) -> Iterator[tuple[uvicorn.Server, httpx.Client]]:
     """A server in a thread of its own, and a client of it."""
     listening = listen("127.0.0.1", 0)
-    app = create_app(models, limits, host, lexicons)
-    server = make_server(app, patience=10, allowance=allowance)
+    served = {name: Model(predictor, lexicons.get(name)) for name, predictor in models.items()}
+    app = create_app(served, limits, address, name, origins)
+    server = make_server(app, patience=10, clients=clients)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
     with httpx.Client(base_url=address_of(listening), timeout=30, trust_env=False) as client:
@@ -70,6 +76,22 @@ def running(
 Serve = Callable[..., httpx.Client]
 
 
+def connect(client: httpx.Client) -> socket.socket:
+    """Open a bare connection to a client's server."""
+    return socket.create_connection((client.base_url.host, client.base_url.port), timeout=30)
+
+
+def received(connection: socket.socket) -> bytes:
+    """All until the server closes the connection."""
+    parts = []
+    try:
+        while part := connection.recv(1 << 16):
+            parts.append(part)
+    except ConnectionResetError:
+        pass
+    return b"".join(parts)
+
+
 class Gate:
     """Holds the model back until it is opened, and notes what it is asked together."""
 
@@ -79,12 +101,12 @@ class Gate:
         self.opened = threading.Event()
 
     def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        answer = batcher.answer_words
+        answer = Model.answer
 
-        def gated(predictor, search, words, *others):  # type: ignore[no-untyped-def]
+        def gated(model, words, *others):  # type: ignore[no-untyped-def]
             self.batches.append([word.text for word in words])
             self.reached.set()
             assert self.opened.wait(30)
-            return answer(predictor, search, words, *others)
+            return answer(model, words, *others)
 
-        monkeypatch.setattr(batcher, "answer_words", gated)
+        monkeypatch.setattr(Model, "answer", gated)

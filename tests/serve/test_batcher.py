@@ -1,38 +1,34 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+import json
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import pytest
 from msgspec import to_builtins
 from starlette.exceptions import HTTPException
 
-from hardalign.predictor import Predictor
-from hardalign.search import Search
+from hardalign.errors import HardalignError
 from hardalign.serve import batcher as module
-from hardalign.serve.answering import answer_words
 from hardalign.serve.batcher import Batcher
-from hardalign.serve.messages import WordAnswer
-from hardalign.serve.question import Question
-from serve.helpers import MODELS, Gate
+from hardalign.serve.messages import Limits, WordAnswer
+from hardalign.serve.models import Model
+from hardalign.serve.questions import Question, read_words
+from serve.helpers import MODELS, SERVED, Gate
 
 T = TypeVar("T")
 TAGS = {"tagged": "\tN;V"}
 
 
-def question(*texts: str, model: str = "hard", search: Search | None = None) -> Question:
-    words = [MODELS[model].example(text) for text in texts]
-    return Question(model, search or Search(), words)
+def question(*texts: str, model: str = "hard", **settings: Any) -> Question:
+    body = {"model": model, "words": texts, **settings}
+    return read_words(json.dumps(body).encode(), SERVED, Limits())
 
 
-def with_batcher(
-    use: Callable[[Batcher], Awaitable[T]],
-    most: int = 10_000,
-    models: Mapping[str, Predictor] = MODELS,
-) -> T:
+def with_batcher(use: Callable[[Batcher], Awaitable[T]], limit: int = 10_000) -> T:
     async def run() -> T:
-        batcher = Batcher(models, most, {})
+        batcher = Batcher(SERVED, limit)
         async with batcher.running():
             return await use(batcher)
 
@@ -65,15 +61,15 @@ def same(one: Any, other: Any) -> bool:
 def test_answers_do_not_depend_on_batch_mates(gate: Gate) -> None:
     texts = [("ab", "dcb"), ("a",), ("bbb", "q")]
     questions = [
-        Question(
-            name,
-            search,
-            [MODELS[name].example(text + TAGS.get(name, "")) for text in words],
-            aligned,
+        question(
+            *[text + TAGS.get(name, "") for text in words],
+            model=name,
+            alignments=aligned,
+            **search,
         )
         for words in texts
         for name in MODELS
-        for search in (Search(), Search(beam=3, nbest=2))
+        for search in ({}, {"beam": 3, "nbest": 2})
         for aligned in (False, True)
     ]
 
@@ -90,9 +86,8 @@ def test_answers_do_not_depend_on_batch_mates(gate: Gate) -> None:
         len(gate.batches) == 1 + len(MODELS) * 4
     )  # the first question, then a batch for each group
     for one, answers in zip(questions, found, strict=True):
-        for word, answer in zip(one.words, answers, strict=True):
-            model = MODELS[one.model]
-            (alone,) = answer_words(model, one.search, [word], one.alignments)
+        for word, answer in zip(one.items, answers, strict=True):
+            (alone,) = one.group.ask(SERVED[one.group.model], [word])
             assert same(to_builtins(answer), to_builtins(alone))
 
 
@@ -132,7 +127,7 @@ def test_a_list_does_not_hold_up_a_word(gate: Gate, monkeypatch: pytest.MonkeyPa
 def test_a_beam_takes_its_share_of_a_batch(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "BATCH_WORK", 12)
     gate.opened.set()
-    wide = question(*"abcd", search=Search(beam=2))
+    wide = question(*"abcd", beam=2)
     assert len(with_batcher(lambda batcher: batcher.answer(wide))) == 4
     assert [len(batch) for batch in gate.batches] == [2, 2]
 
@@ -159,7 +154,7 @@ def test_a_failure_reaches_those_who_asked(monkeypatch: pytest.MonkeyPatch) -> N
 
     async def use(batcher: Batcher) -> None:
         with monkeypatch.context() as patch:
-            patch.setattr(module, "answer_words", fail)
+            patch.setattr(Model, "answer", fail)
             with pytest.raises(ZeroDivisionError):
                 await batcher.answer(question("a"))
         assert len(await batcher.answer(question("a"))) == 1
@@ -170,15 +165,15 @@ def test_a_failure_reaches_those_who_asked(monkeypatch: pytest.MonkeyPatch) -> N
 def test_one_who_fails_spoils_nothing_for_the_others(
     gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gated = module.answer_words
+    gated = Model.answer
 
-    def fragile(predictor, search, words, *others):  # type: ignore[no-untyped-def]
-        answers = gated(predictor, search, words, *others)
+    def fragile(model, words, *others):  # type: ignore[no-untyped-def]
+        answers = gated(model, words, *others)
         if any(word.text == "d" for word in words):
             raise ZeroDivisionError
         return answers
 
-    monkeypatch.setattr(module, "answer_words", fragile)
+    monkeypatch.setattr(Model, "answer", fragile)
 
     async def use(batcher: Batcher) -> list[list[WordAnswer] | BaseException]:
         first = asyncio.ensure_future(batcher.answer(question("a")))
@@ -205,9 +200,21 @@ def test_too_much_waiting_is_refused(gate: Gate) -> None:
         gate.opened.set()
         await asyncio.gather(first, waiting)
 
-    with_batcher(use, most=14)
+    with_batcher(use, limit=14)
 
 
 def test_no_words_no_work(gate: Gate) -> None:
     assert with_batcher(lambda batcher: batcher.answer(question())) == []
     assert gate.batches == []
+
+
+def test_a_model_that_cannot_answer_is_no_failure_of_the_server(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*_: object) -> list[WordAnswer]:
+        raise HardalignError("its weights are too large")
+
+    monkeypatch.setattr(Model, "answer", refuse)
+    with pytest.raises(HTTPException, match="too large") as refused:
+        with_batcher(lambda batcher: batcher.answer(question("a")))
+    assert refused.value.status_code == 422

@@ -19,13 +19,13 @@ from attack.mutation import ODD_NUMBERS, ODD_TEXTS, damaged, damaged_value
 from attack.world import World
 from hardalign.predictor import load
 from hardalign.serve.app import create_app
-from hardalign.serve.connections import Allowance
 from hardalign.serve.messages import Limits
-from hardalign.serve.server import listen, make_server
+from hardalign.serve.models import Model
+from hardalign.serve.server import Clients, listen, make_server
 
 PATIENCE = 20.0
 """Seconds that an answer may take on a busy machine."""
-PATHS = ("/", "/docs", "/health", "/models", "/openapi.json", "/predict", "/page/app.js",
+PATHS = ("/", "/docs", "/health", "/models", "/openapi.json", "/predict", "/text", "/page/app.js",
          "/page/../../config.py", "/page/%2e%2e/app.py", "/page//etc/passwd", "/%00", "//", "/é", "*")  # fmt: skip
 METHODS = ("POST",) * 8 + ("GET", "GET", "HEAD", "PUT", "OPTIONS", "DELETE", "CONNECT", "X")
 Case = Callable[[random.Random], Outcome]
@@ -46,13 +46,12 @@ class _Log(logging.Handler):
 @contextmanager
 def serving(world: World) -> Iterator[Case]:
     """A server of some models; gives a function that sends it one damaged request."""
-    models = {name: load(world.model(name)) for name in ("hard", "sigmorphon")}
+    models = {name: Model(load(world.model(name))) for name in ("hard", "sigmorphon")}
     listening = listen("127.0.0.1", 0)
     address = listening.getsockname()
-    # What never finishes its head should not be waited for.
-    allowance = Allowance(most=100, head_seconds=0.5, answer_seconds=5)
-    limits = Limits(body=1 << 16)
-    server = make_server(create_app(models, limits, "127.0.0.1"), 10, allowance)
+    # What never finishes its request should not be waited for.
+    clients = Clients(most=100, seconds=0.5)
+    server = make_server(create_app(models, Limits(body=1 << 16)), 10, clients)
     log = _Log()
     loggers = [logging.getLogger(name) for name in ("uvicorn.error", "asyncio")]
     for logger in loggers:
@@ -96,10 +95,16 @@ def _request(draw: random.Random) -> bytes:
         question = damaged_value(question, draw)
     if draw.random() < 0.05:
         question = {"words": ["ab" * draw.randrange(80)] * draw.randrange(600)}
+    path = "/predict"
+    if draw.random() < 0.1:
+        path, question = "/text", {"text": draw.choice([*ODD_TEXTS, "ab, 12 cab\n"]), "ipa": False}
+    if draw.random() < 0.02:
+        marks = draw.randrange(30_000)
+        question = {"words": ["a" + "\u0301" * marks + "\u0316" * marks]}
     body = json.dumps(question, ensure_ascii=draw.random() < 0.5).encode(errors="surrogatepass")
     if draw.random() < 0.3:
         body = damaged(body, draw)
-    method, path = draw.choice(METHODS), "/predict"
+    method = draw.choice(METHODS)
     if draw.random() < 0.15:
         path = draw.choice(PATHS)
     headers = {

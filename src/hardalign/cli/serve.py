@@ -7,7 +7,7 @@ from typing import Annotated
 import tyro
 
 from hardalign.cli.console import note
-from hardalign.cli.options import FileList, optional
+from hardalign.cli.options import FileList, Strings, optional
 from hardalign.errors import HardalignError
 
 
@@ -22,6 +22,7 @@ def serve(
     host: Annotated[str, tyro.conf.arg(metavar="HOST")] = "127.0.0.1",
     port: Annotated[int, tyro.conf.arg(metavar="N")] = 8000,
     lexicon: FileList = (),
+    allow_origin: Annotated[Strings, tyro.conf.UseAppendAction, optional("ORIGIN")] = (),
 ) -> None:
     """Serve a page where models can be tried and compared, and a JSON API.
 
@@ -46,20 +47,21 @@ def serve(
         lexicon: A file of known words, or cmudict: a word found there is answered with all its
             pronunciations, marked as known, whichever model is asked. May be given several times:
             the first that has a word decides.
+        allow_origin: A site whose pages may use the API, such as https://example.org; * is any.
+            May be given several times. By default only the server's own page may.
     """
     try:
         from hardalign.serve.app import create_app
-        from hardalign.serve.collection import load_lexicons, load_models
         from hardalign.serve.messages import Limits
+        from hardalign.serve.models import load_models
         from hardalign.serve.server import address_of, listen, make_server, run
     except ModuleNotFoundError as error:
         raise HardalignError(
             f"the page needs {error.name}; install it with pip install 'hardalign[serve]'"
         ) from None
     limits = Limits()
-    loaded = load_models((model, *others))
-    lexicons = load_lexicons(lexicon, loaded)
+    models = load_models((model, *others), lexicon)
     listening = listen(host, port)
-    server = make_server(create_app(loaded, limits, host, lexicons), limits.seconds)
-    note(f"serving {', '.join(loaded)} at {address_of(listening)} (Ctrl-C ends it)")
-    run(server, listening)
+    app = create_app(models, limits, listening.getsockname()[0], host, allow_origin)
+    note(f"serving {', '.join(models)} at {address_of(listening)} (Ctrl-C ends it)")
+    run(make_server(app, limits.seconds), listening)

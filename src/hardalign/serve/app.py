@@ -1,80 +1,105 @@
-"""The routes: the pages, their static files, and the JSON API."""
+"""The routes: the page, its files and the JSON API; and who may use them."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping
+from functools import partial
+from hashlib import sha256
 from http import HTTPStatus
+from ipaddress import ip_address
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import msgspec
 from starlette.applications import Starlette
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import FileResponse, Response
-from starlette.routing import Mount, Route
-from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from hardalign.data.lexicon import Lexicon
-from hardalign.predictor import Predictor
+from hardalign.errors import HardalignError
 from hardalign.serve.batcher import Batcher
-from hardalign.serve.collection import describe_models
-from hardalign.serve.guard import Guard
-from hardalign.serve.messages import Answers, Health, Limits, Models, Refusal
-from hardalign.serve.openapi import describe_api
-from hardalign.serve.question import read_question
+from hardalign.serve.messages import Health, Limits, Models, Refusal, describe_api
+from hardalign.serve.models import Model
+from hardalign.serve.questions import Question, read_text, read_words
 from hardalign.version import __version__
 
 PAGE = Path(__file__).with_name("page")
-"""All that is served from the disk."""
-FRESH = {"Cache-Control": "no-cache"}
-"""The page of another version must not be shown; its files are small, and checked by their tags."""
-JSON_ONLY = "the body should be JSON: send it with Content-Type: application/json"
+KINDS = {
+    ".html": "text/html",
+    ".js": "text/javascript",
+    ".css": "text/css",
+    ".svg": "image/svg+xml",
+}
+HEADERS = {
+    "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'; object-src 'none'",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+"""Sent with every answer."""
 T = TypeVar("T")
 
 
 def create_app(
-    models: Mapping[str, Predictor],
+    models: Mapping[str, Model],
     limits: Limits,
-    host: str,
-    lexicons: Mapping[str, Lexicon] = MappingProxyType({}),
-) -> ASGIApp:
-    """Returns an application that answers for some models, by their names.
+    address: str = "127.0.0.1",
+    name: str = "localhost",
+    origins: Collection[str] = (),
+) -> Starlette:
+    """Returns the application.
 
-    The first model is meant where a request names none. ``host`` is the address it is served on,
-    for ``Guard``; a model may have a lexicon of known words.
+    Args:
+        models: By name; the first is the default.
+        limits: Of requests.
+        address: What the server is bound to.
+        name: How its user calls that address.
+        origins: Of other sites whose pages may use the API, such as https://example.org; * is any.
+
+    Raises:
+        HardalignError: If an origin is not scheme://host.
     """
-    batcher = Batcher(models, limits.waiting, lexicons)
-    description = Models(models=describe_models(models, lexicons), limits=limits)
-    api = describe_api(limits)
-
-    async def page(_: Request) -> Response:
-        return FileResponse(PAGE / "index.html", headers=FRESH)
-
-    async def docs(_: Request) -> Response:
-        return FileResponse(PAGE / "docs.html", headers=FRESH)
+    for origin in origins:
+        scheme, _, host = origin.partition("://")
+        if origin != "*" and (not scheme or not host or "/" in host):
+            raise HardalignError(
+                f"--allow-origin {origin}: should be like https://example.org, without a path, or *"
+            )
+    batcher = Batcher(models, limits.waiting)
+    described = [model.describe(name) for name, model in models.items()]
+    fixed = {
+        "/models": Models(models=described, limits=limits),
+        "/openapi.json": describe_api(),
+    }
 
     async def health(_: Request) -> Response:
         return _json(Health(version=__version__, waiting=batcher.waiting))
 
-    async def list_models(_: Request) -> Response:
-        return _json(description)
+    @contextlib.asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        async with batcher.running():
+            yield
 
-    async def openapi(_: Request) -> Response:
-        return _json(api)
-
-    async def predict(request: Request) -> Response:
+    async def ask(read: Callable[..., Question], request: Request) -> Response:
         media_type = request.headers.get("content-type", "").partition(";")[0]
         if media_type.strip().lower() != "application/json":
-            raise HTTPException(415, JSON_ONLY)
+            raise HTTPException(415, "send JSON, with Content-Type: application/json")
         try:
             async with asyncio.timeout(limits.seconds):
-                question = read_question(await _body(request, limits.body), models, limits)
+                body = await _body(request, limits.body)
+                # Text is read and written in threads, so that the event loop goes on meanwhile.
+                question = await asyncio.to_thread(read, body, models, limits)
                 answers = await _while_connected(request, batcher.answer(question))
+                return await asyncio.to_thread(lambda: _json(question.message(answers)))
         except TimeoutError:
             raise HTTPException(
                 503,
@@ -84,48 +109,141 @@ def create_app(
             ) from None
         except ClientDisconnect:
             return Response(status_code=400)  # nobody reads it
-        return _json(Answers(model=question.model, answers=answers))
 
-    @contextlib.asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        async with batcher.running():
-            yield
-
+    files = [*PAGE.iterdir()]
+    paths = {"index.html": "/", "docs.html": "/docs"}
     app = Starlette(
         routes=[
-            Route("/", page),
-            Route("/docs", docs),
+            *[Route(paths.get(file.name, f"/page/{file.name}"), _file(file)) for file in files],
+            *[Route(path, _fixed(_json(content))) for path, content in fixed.items()],
             Route("/health", health),
-            Route("/models", list_models),
-            Route("/openapi.json", openapi),
-            Route("/predict", predict, methods=["POST"]),
-            Mount("/page", _Files(directory=PAGE)),
+            Route("/predict", partial(ask, read_words), methods=["POST"]),
+            Route("/text", partial(ask, read_text), methods=["POST"]),
         ],
+        middleware=[Middleware(Guard, address=address, name=name, origins=origins)],
         exception_handlers={HTTPException: _refused, Exception: _failed},
         lifespan=lifespan,
     )
-    return Guard(app, host)
+    app.router.redirect_slashes = False
+    return app
 
 
-class _Files(StaticFiles):
-    def file_response(self, *args: Any, **kwargs: Any) -> Response:
-        response = super().file_response(*args, **kwargs)
-        response.headers.update(FRESH)
+class Guard:
+    """Refuses requests that are not for this server, and lets other sites' pages ask if they may.
+
+    The models are no secret, but another site's page should neither read what a user types nor put
+    a user's computer to work. So a server on a loopback address answers to its own names alone
+    (else a foreign name could be pointed at it), and a POST that a browser marks as coming from
+    another site is refused, unless its origin was allowed.
+    """
+
+    def __init__(self, app: ASGIApp, address: str, name: str, origins: Collection[str]) -> None:
+        self._app, self._name, self._origins = app, name.lower(), origins
+        self._local = is_loopback(address)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers a request, as ASGI has it."""
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        headers, method = Headers(scope=scope), scope["method"]
+        origin = headers.get("origin")
+        cors = {}
+        if origin is not None and ("*" in self._origins or origin in self._origins):
+            cors = {"Access-Control-Allow-Origin": origin, "Vary": "Origin"}
+
+        async def send_with_cors(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(cors)
+            await send(message)
+
+        app = self._app
+        host = headers.get("host", "")
+        if "transfer-encoding" in headers and "content-length" in headers:
+            app = _refusal(400, "a request has Content-Length or Transfer-Encoding, not both")
+        elif self._local and not is_loopback(_hostname(host)) and _hostname(host) != self._name:
+            app = _refusal(
+                421, f"this server is on a loopback address and is not called {host!r:.80}"
+            )
+        elif cors and method == "OPTIONS" and "access-control-request-method" in headers:
+            app = Response(
+                status_code=204,
+                headers={
+                    "Access-Control-Allow-Methods": "GET, POST",
+                    "Access-Control-Allow-Headers": "Content-Type",
+                    "Access-Control-Max-Age": "600",
+                },
+            )
+        elif method == "POST" and not cors and not _same_origin(headers):
+            app = _refusal(403, "requests from other sites' pages are refused")
+        return await app(scope, receive, send_with_cors)
+
+
+def is_loopback(host: str) -> bool:
+    """Returns whether a name or address means this very machine."""
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+    return (getattr(address, "ipv4_mapped", None) or address).is_loopback
+
+
+def _hostname(authority: str) -> str:
+    """Returns the name in ``name:port``."""
+    try:
+        return urlsplit(f"//{authority}").hostname or ""
+    except ValueError:
+        return ""
+
+
+def _same_origin(headers: Headers) -> bool:
+    """Returns whether no browser says that a request comes from another site's page."""
+    site = headers.get("sec-fetch-site")
+    if site is not None:  # browsers say it, scripts of pages cannot
+        return site in ("same-origin", "none")
+    origin = headers.get("origin")
+    return origin is None or origin.partition("://")[2] == headers.get("host")
+
+
+Endpoint = Callable[[Request], Coroutine[Any, Any, Response]]
+
+
+def _fixed(response: Response) -> Endpoint:
+    async def get(_: Request) -> Response:
         return response
+
+    return get
+
+
+def _file(path: Path) -> Endpoint:
+    """Serves a file from memory; browsers ask each time whether it has changed."""
+    content = path.read_bytes()
+    tag = f'"{sha256(content).hexdigest()[:32]}"'
+    headers = {"Cache-Control": "no-cache", "ETag": tag}
+
+    async def get(request: Request) -> Response:
+        if tag in request.headers.get("if-none-match", ""):
+            return Response(status_code=304, headers=headers)
+        return Response(content, headers=headers, media_type=KINDS[path.suffix])
+
+    return get
 
 
 async def _body(request: Request, limit: int) -> bytes:
     """Returns the body of a request; of one that is too long, no more is read than shows it."""
+    too_long = HTTPException(413, f"the body is too long; the limit is {limit} bytes")
+    declared = request.headers.get("content-length", "0")
+    if len(declared) > 12 or int(declared) > limit:
+        raise too_long
     body = bytearray()
     async for part in request.stream():
         body += part
         if len(body) > limit:
-            raise HTTPException(413, f"the body is too long; the limit is {limit} bytes")
+            raise too_long
     return bytes(body)
 
 
 async def _while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:
-    """Returns what some work comes to; ends it when the client goes, so that it costs no more."""
+    """Returns what some work comes to; cancels it when the client goes."""
     working = asyncio.ensure_future(work)
     # Once the body has been read, nothing but the end of the connection can come.
     leaving = asyncio.ensure_future(request.receive())
@@ -143,8 +261,14 @@ def _json(content: Any, status: int = 200, headers: Mapping[str, str] | None = N
     try:
         body = msgspec.json.encode(content)
     except UnicodeEncodeError as error:
-        raise HTTPException(422, "the answer has a symbol that is no Unicode text") from error
+        raise HTTPException(422, "the answer has a symbol that is not Unicode text") from error
     return Response(body, status, headers, media_type="application/json")
+
+
+def _refusal(status: int, error: str, headers: Mapping[str, str] | None = None) -> Response:
+    # A sentence may quote what cannot be sent.
+    readable = error.encode("utf-8", "backslashreplace").decode()
+    return _json(Refusal(error=readable), status, headers)
 
 
 async def _refused(_: Request, error: Exception) -> Response:
@@ -152,10 +276,8 @@ async def _refused(_: Request, error: Exception) -> Response:
     detail = error.detail
     if detail == HTTPStatus(error.status_code).phrase:  # the router's own: no such page or method
         detail = f"{detail}; /docs describes what there is"
-    # A sentence may quote what cannot be sent.
-    readable = detail.encode("utf-8", "backslashreplace").decode()
-    return _json(Refusal(error=readable), error.status_code, error.headers)
+    return _refusal(error.status_code, detail, error.headers)
 
 
 async def _failed(_: Request, _error: Exception) -> Response:
-    return _json(Refusal(error="the server failed; its log says why"), 500)
+    return _refusal(500, "the server failed; its log says why")

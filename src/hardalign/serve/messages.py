@@ -1,52 +1,58 @@
-"""Everything that the API reads and writes, as types.
-
-JSON is checked against them, written from them, and described by them in OpenAPI.
-"""
+"""The JSON messages of the API as types: read, written and described (OpenAPI) by msgspec."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
+
+from hardalign.version import __version__
 
 Whole = Annotated[int, Meta(ge=0)]
 Width = Annotated[int, Meta(ge=1)]
 Weight = Annotated[float, Meta(ge=0, le=1)]
 Kind = Literal["posterior", "attention", "path"]
-From = Literal["lexicon", "model"]
+From = Annotated[
+    Literal["lexicon", "model"], Meta(description="Known from a lexicon, or answered by the model")
+]
+ModelName = Annotated[str | None, Meta(description="Which model; by default the first")]
 
 
 class Message(msgspec.Struct, forbid_unknown_fields=True):
-    """A JSON object that has the fields of its type and no others."""
+    """A JSON object with exactly the fields of its type."""
 
 
-class Request(Message):
-    """The words to predict, and how."""
+class WordsRequest(Message):
+    """The words to predict."""
 
     words: Annotated[
-        list[str],
-        Meta(
-            description="The words; for a model with tags, each is lemma<TAB>TAG;TAG",
-            examples=[["action", "knight"]],
-        ),
+        list[str], Meta(description="Words; for a model with tags, each is lemma<TAB>TAG;TAG")
     ]
-    model: Annotated[str | None, Meta(description="Which model; if not given, the first")] = None
+    model: ModelName = None
     nbest: Annotated[
-        Width | None, Meta(description="How many strings for each word; if not given, one")
+        Width | None, Meta(description="Number of candidates for each word; by default one")
     ] = None
     beam: Annotated[
-        Width | None,
-        Meta(description="Width of the beam; if not given, 1 (greedy), with nbest at least 5"),
+        Width | None, Meta(description="Beam width; by default 1 (greedy), with nbest at least 5")
     ] = None
     alignments: Annotated[
-        bool,
-        Meta(description="Add to each prediction where its symbols came from; if not given, no"),
+        bool, Meta(description="Add the alignment of each prediction; by default not")
+    ] = False
+
+
+class TextRequest(Message):
+    """The running text to pronounce."""
+
+    text: Annotated[str, Meta(description="The text; its line breaks and punctuation stay")]
+    model: ModelName = None
+    ipa: Annotated[
+        bool, Meta(description="Write IPA, if the model writes ARPAbet; by default not")
     ] = False
 
 
 class Stop(Message):
-    """Where the model looked when it stopped."""
+    """Weights of the step at which the model stopped, as in Alignment."""
 
     begin: Weight
     tags: list[Weight]
@@ -54,13 +60,13 @@ class Stop(Message):
     end: Weight
 
 
-class AlignmentAnswer(Message):
-    """Where the symbols of one prediction came from."""
+class Alignment(Message):
+    """Which source symbol each symbol of a prediction came from."""
 
-    source: tuple[str, ...]
-    target: tuple[str, ...]
-    tags: tuple[str, ...]
-    system: str
+    source: Annotated[tuple[str, ...], Meta(description="Source symbols")]
+    target: Annotated[tuple[str, ...], Meta(description="Predicted symbols")]
+    tags: Annotated[tuple[str, ...], Meta(description="Tags of the word")]
+    system: Annotated[str, Meta(description="System of the model")]
     kind: Annotated[Kind, Meta(description="What the weights are")]
     pairs: Annotated[
         list[tuple[Whole, Whole]],
@@ -70,113 +76,181 @@ class AlignmentAnswer(Message):
         list[list[Weight]],
         Meta(description="A row for each target symbol, a number for each source symbol"),
     ]
-    begin: list[Weight]
-    tag_weights: list[list[Weight]]
-    end: list[Weight]
-    stop: Stop
+    begin: Annotated[list[Weight], Meta(description="Weights of the mark before the word")]
+    tag_weights: Annotated[list[list[Weight]], Meta(description="Weights of the tags")]
+    end: Annotated[list[Weight], Meta(description="Weights of the mark after the word")]
+    stop: Annotated[Stop, Meta(description="Weights of the step at which the model stopped")]
     entropy: Annotated[
-        list[Annotated[float, Meta(ge=0)]],
-        Meta(description="Uncertainty of each symbol's origin, in nats"),
+        list[Annotated[float, Meta(ge=0)]], Meta(description="Entropy of each row, in nats")
     ]
 
 
-class PredictionAnswer(Message):
-    """One string that the model predicts."""
+class Prediction(Message):
+    """One candidate."""
 
-    text: str
-    symbols: tuple[str, ...]
+    text: Annotated[str, Meta(description="The predicted string")]
+    symbols: Annotated[tuple[str, ...], Meta(description="The same as a list of symbols")]
     log_prob: Annotated[float, Meta(description="Natural logarithm of its probability")]
     finished: Annotated[bool, Meta(description="False where the length limit cut it off")]
     ipa: Annotated[
-        str | UnsetType, Meta(description="The same as IPA, if the model writes ARPAbet")
+        str | UnsetType, Meta(description="The same in IPA, if the model writes ARPAbet")
     ] = UNSET
     alignment: Annotated[
-        AlignmentAnswer | UnsetType, Meta(description="If alignments were asked for")
+        Alignment | UnsetType, Meta(description="If alignments were asked for")
     ] = UNSET
 
 
 class WordAnswer(Message):
     """The answer to one word."""
 
-    source: str
-    tags: tuple[str, ...]
-    origin: Annotated[
-        From, Meta(description="Whether the word is known from a lexicon, or the model answers")
-    ]
-    unknown: Annotated[list[str], Meta(description="Symbols never seen in training")]
+    source: Annotated[str, Meta(description="The word, without its tags")]
+    tags: Annotated[tuple[str, ...], Meta(description="Its tags")]
+    origin: From
+    unknown: Annotated[list[str], Meta(description="Symbols that are not in the vocabulary")]
     predictions: Annotated[
-        list[PredictionAnswer],
+        list[Prediction],
         Meta(description="Best first; of a known word all that the lexicon has, in its order"),
     ]
 
 
-class Answers(Message):
-    """An answer to each word, in the order of the words."""
+class WordsAnswer(Message):
+    """An answer to each word, in order."""
 
-    model: str
+    model: Annotated[str, Meta(description="Which model answered")]
     answers: list[WordAnswer]
 
 
-class ModelAnswer(Message):
+class TextWord(Message):
+    """A pronounced word of a text."""
+
+    text: Annotated[str, Meta(description="The word as it stands in the text")]
+    symbols: Annotated[tuple[str, ...], Meta(description="Its pronunciation")]
+    origin: From
+
+
+class TextAnswer(Message):
+    """The text with its words pronounced. What the model cannot read, such as numbers, stays."""
+
+    model: Annotated[str, Meta(description="Which model answered")]
+    text: Annotated[
+        str,
+        Meta(description="Pronunciations with blanks between their symbols stand in braces"),
+    ]
+    words: Annotated[list[TextWord], Meta(description="Each pronounced word, in order")]
+
+
+class ModelDescription(Message):
     """What to know of a model before asking it."""
 
-    name: str
-    system: str
-    summary: str
-    alignment: Kind
+    name: Annotated[str, Meta(description="What requests call it")]
+    system: Annotated[str, Meta(description="Its system, such as hard-hmm")]
+    summary: Annotated[str, Meta(description="The system in a sentence")]
+    alignment: Annotated[Kind, Meta(description="What the weights of its alignments are")]
     score: Annotated[str, Meta(description="What log_prob is")]
     exact: Annotated[bool, Meta(description="Whether that is log p(y | x) exactly")]
     source_separator: Annotated[str, Meta(description="Empty: each character is a symbol")]
-    target_separator: str
-    tag_separator: str
-    tags: list[str]
+    target_separator: Annotated[str, Meta(description="What stands between predicted symbols")]
+    tag_separator: Annotated[str, Meta(description="What stands between tags")]
+    tags: Annotated[list[str], Meta(description="The tags it knows; none: words have no tags")]
     examples: Annotated[list[str], Meta(description="Words to begin with")]
-    known: Annotated[Whole, Meta(description="Words that a lexicon answers")] = 0
-    ipa: Annotated[
-        bool, Meta(description="Whether it writes ARPAbet, and so predictions have ipa")
-    ] = False
+    known: Annotated[Whole, Meta(description="Number of words in its lexicon")] = 0
+    ipa: Annotated[bool, Meta(description="Whether it writes ARPAbet, so answers have ipa")] = False
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The limits of a server; a request beyond one of them is told which.
+    """The limits of a server. Beyond one of them, a request is refused with the limit."""
 
-    Work is counted in source symbols, those of long words more often, times the width of the beam,
-    twice with alignments; see ``Question.work``. The bundled model does 7,500 of that in a second
-    of one core's time, whatever the words, and the limits are made for a quarter of it: a request
-    within them is far from the deadline, and what may wait is done before it.
-    """
-
-    body: Annotated[int, Meta(description="Bytes of a request's body")] = 1 << 20
+    body: Annotated[int, Meta(description="Bytes of a request's body")] = 1 << 17
     words: Annotated[int, Meta(description="Words of a request")] = 500
-    symbols: Annotated[int, Meta(description="Symbols of a word, its tags included")] = 100
-    beam: Annotated[int, Meta(description="Width of a beam, and strings for one word")] = 20
+    characters: Annotated[int, Meta(description="Characters of a word as it is sent")] = 1000
+    symbols: Annotated[int, Meta(description="Symbols of a word, with its tags")] = 100
+    beam: Annotated[int, Meta(description="Beam width, and candidates for one word")] = 20
+    # The bundled model does 7,500 of this in a second of one core's time. The limits are made for
+    # a quarter of that, so that whatever is let in is answered well before the deadline.
     work: Annotated[
         int,
         Meta(
-            description="Work of a request: of each word of n symbols (n + 2)(n + 27)/25, times the"
-            " width of the beam, twice that with alignments"
+            description="Work of a request. A word of n symbols counts (n + 2)(n + 27)/25 times "
+            "the beam width, a known form of m symbols (m + 1)(n + 27)/25; twice with alignments"
         ),
     ] = 24_000
     waiting: Annotated[int, Meta(description="Work of all requests that wait")] = 60_000
-    seconds: Annotated[float, Meta(description="From a request's head to its answer")] = 30.0
+    seconds: Annotated[float, Meta(description="Time for a request, from head to answer")] = 30.0
 
 
 class Models(Message):
-    """The models, the first one first, and the limits of requests."""
+    """The models, the default first, and the limits of requests."""
 
-    models: list[ModelAnswer]
+    models: list[ModelDescription]
     limits: Limits
 
 
 class Health(Message):
-    """That the server works."""
+    """The server works."""
 
-    version: str
+    version: Annotated[str, Meta(description="Version of hardalign")]
     waiting: Annotated[Whole, Meta(description="Work that waits, as the limits count it")]
     status: Literal["ok"] = "ok"
 
 
 class Refusal(Message):
-    """What is wrong, in a sentence, with the limit, if there is one."""
+    """Why a request was refused."""
 
-    error: str
+    error: Annotated[str, Meta(description="A sentence, which names the limit if there is one")]
+
+
+Schema = dict[str, Any]
+REFUSALS = {
+    "400": "Not a valid HTTP request, or the body is not JSON",
+    "403": "The request comes from a page of another site, see --allow-origin",
+    "404": "No such address, or no model of that name",
+    "405": "The address takes another method",
+    "413": "More than one of the limits allows",
+    "415": "The content type is not application/json",
+    "421": "A server on a loopback address was called by another name",
+    "422": "Something in the body is wrong, such as a word without symbols",
+    "500": "The server failed; its log says why",
+    "503": "Too busy, or no answer in time; try again later",
+}
+"""Statuses of refused requests."""
+ANY_REQUEST = ("400", "404", "405", "421", "500", "503")
+"""Those that a request without a body may get."""
+
+
+def describe_api() -> Schema:
+    """Returns the API as an OpenAPI 3.1 document."""
+    types = [WordsRequest, TextRequest, WordsAnswer, TextAnswer, Models, Health, Refusal]
+    schemas, components = msgspec.json.schema_components(
+        types, ref_template="#/components/schemas/{name}"
+    )
+    content = [{"application/json": {"schema": schema}} for schema in schemas]
+    words, text, words_answer, text_answer, models, health, refusal = content
+    page = {"text/html": {"schema": {"type": "string"}}}
+
+    def operation(summary: str, answer: Schema, body: Schema | None = None) -> Schema:
+        responses = {"200": {"description": "The answer", "content": answer}}
+        if answer is page:
+            responses["304"] = {"description": "Unchanged since If-None-Match"}
+        for status in REFUSALS if body else ANY_REQUEST:
+            responses[status] = {"description": REFUSALS[status], "content": refusal}
+        described: Schema = {"summary": summary, "responses": responses}
+        if not body:
+            return {"get": described}
+        return {"post": {**described, "requestBody": {"required": True, "content": body}}}
+
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "hardalign", "version": __version__},
+        "paths": {
+            "/": operation("The page", page),
+            "/docs": operation("This API as a page", page),
+            "/health": operation("Whether the server works", health),
+            "/models": operation("The models and the limits", models),
+            "/openapi.json": operation(
+                "This API as OpenAPI", {"application/json": {"schema": {"type": "object"}}}
+            ),
+            "/predict": operation("Predict words", words_answer, words),
+            "/text": operation("Pronounce the words of a running text", text_answer, text),
+        },
+        "components": {"schemas": components},
+    }

@@ -1,23 +1,28 @@
-"""An application on a port of this machine, until somebody ends it."""
+"""The application on a port of this machine: its socket, its connections, its end."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-import logging
+import json
 import math
 import signal
 import socket
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from hardalign.errors import HardalignError
-from hardalign.serve.connections import BACKLOG, Allowance, Connection, Once, most_connections
+from hardalign.serve.app import HEADERS
 
-FETCH_SECONDS = 30.0
-"""For fetching an answer, once it is there."""
+BACKLOG = 128
+"""Connections accepted at a time, before any of them can be closed again."""
+OWN_FILES = 64
+"""Files that the process opens itself."""
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -51,35 +56,28 @@ def address_of(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def make_server(
-    app: ASGIApp, patience: float, allowance: Allowance | None = None
-) -> uvicorn.Server:
-    """Returns a server that, when it is ended, finishes what it has begun.
+def make_server(app: ASGIApp, patience: float, clients: Clients | None = None) -> uvicorn.Server:
+    """Returns a server that finishes what it has begun when it is ended.
 
     Args:
         app: The application.
-        patience: Seconds that a request may take, and that the end waits for those under way.
-        allowance: Of connections; by default as many as the system allows.
+        patience: Seconds that the end waits for requests under way.
+        clients: How many there may be, and for how long they may keep the server waiting.
     """
-    if allowance is None:
-        allowance = Allowance(most_connections(), answer_seconds=patience + FETCH_SECONDS)
-    connection: Any = partial(Connection, allowance=allowance)  # uvicorn asks for a class
+    connection: Any = partial(Connection, clients=clients or Clients(most_connections()))
     config = uvicorn.Config(
         app,
-        http=connection,
+        http=connection,  # uvicorn asks for a class
         lifespan="on",
         ws="none",
         backlog=BACKLOG,
-        log_level="warning",
+        log_level="error",  # no line for each request that is no HTTP
         access_log=False,
         server_header=False,
         proxy_headers=False,
+        headers=list(HEADERS.items()),
         timeout_graceful_shutdown=math.ceil(patience),
     )
-    for name in ("uvicorn.error", "asyncio"):
-        logger = logging.getLogger(name)
-        if not any(isinstance(present, Once) for present in logger.filters):
-            logger.addFilter(Once())
     return uvicorn.Server(config)
 
 
@@ -93,3 +91,119 @@ def run(server: uvicorn.Server, listening: socket.socket) -> None:
     finally:
         signal.signal(signal.SIGTERM, previous)
         listening.close()
+
+
+@dataclass
+class Clients:
+    """How many connections there may be, and which of them keep the server waiting."""
+
+    most: int = 1000
+    seconds: float = 20.0
+    """To send a whole request, and to fetch an answer."""
+    waiting: dict[Connection, None] = field(default_factory=dict)
+    """Connections that the server waits for, longest first."""
+
+
+class Connection(H11Protocol):
+    """A connection that cannot keep the server waiting for long, nor keep others out.
+
+    uvicorn's own limits do not suffice: it waits for a request forever, and ``limit_concurrency``
+    counts idle connections, so that these keep others out. Here a client has some seconds to send a
+    request, head and body, and when there are too many connections, the one that the server has
+    been waiting for longest makes room.
+    """
+
+    def __init__(self, *args: Any, clients: Clients, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.clients = clients
+        self._timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Makes room for the connection; where all others are at work, it is refused."""
+        super().connection_made(transport)
+        self._wait()
+        if len(self.connections) > self.clients.most:
+            longest = next(iter(self.clients.waiting))
+            if longest is self:
+                transport.write(_refusal("503 Service Unavailable", "too many connections"))
+                transport.close()
+            else:
+                longest.end()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forgets the connection."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def handle_events(self) -> None:
+        """Reads what has come; from a whole request on, the client waits for the server."""
+        super().handle_events()
+        self._work()
+
+    def pause_writing(self) -> None:
+        """Waits for the client, which does not fetch what was sent."""
+        super().pause_writing()
+        self._wait()
+
+    def resume_writing(self) -> None:
+        """Goes on with an answer."""
+        super().resume_writing()
+        self._work()
+
+    def on_response_complete(self) -> None:
+        """Waits until the answer is fetched and the next request sent."""
+        self._wait()
+        super().on_response_complete()
+
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002
+        """Answers what is no HTTP, in place of the application if that has not begun to."""
+        if self.cycle is None or not self.cycle.response_started or self.cycle.response_complete:
+            self.transport.write(_refusal("400 Bad Request", "this is not a valid HTTP request"))
+        if self.cycle is not None:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        self.transport.close()
+
+    def end(self) -> None:
+        """Drops the connection at once, with all that has not been fetched."""
+        self._stop_waiting()
+        self.connections.discard(self)
+        self.transport.abort()
+
+    def _wait(self) -> None:
+        self._stop_waiting()
+        self.clients.waiting[self] = None
+        self._timer = self.loop.call_later(self.clients.seconds, self.end)
+
+    def _work(self) -> None:
+        cycle = self.cycle
+        if cycle and not (cycle.more_body or cycle.response_complete or self.flow.write_paused):
+            self._stop_waiting()
+
+    def _stop_waiting(self) -> None:
+        self.clients.waiting.pop(self, None)
+        if self._timer is not None:
+            self._timer.cancel()
+
+
+def most_connections() -> int:
+    """Returns how many connections there may be; raises the limit of open files for them."""
+    most = Clients.most
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return most
+    # Those that are being accepted, and those that are being closed for them.
+    reserved = OWN_FILES + 2 * BACKLOG
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    unlimited = resource.RLIM_INFINITY
+    if soft != unlimited and soft < most + reserved:
+        soft = most + reserved if hard == unlimited else min(hard, most + reserved)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return most if soft == unlimited else max(1, min(most, soft - reserved))
+
+
+def _refusal(status: str, error: str) -> bytes:
+    body = json.dumps({"error": error})
+    head = f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nConnection: close\r\n"
+    return f"{head}Retry-After: 1\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()

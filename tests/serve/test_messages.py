@@ -5,15 +5,13 @@ from typing import Any
 import httpx
 import pytest
 from jsonschema import Draft202012Validator
-from starlette.routing import Mount
+from starlette.routing import Route
 
 from hardalign.serve.app import create_app
-from hardalign.serve.guard import Guard
-from hardalign.serve.messages import Limits
-from hardalign.serve.openapi import describe_api
-from serve.helpers import MODELS
+from hardalign.serve.messages import REFUSALS, Limits, describe_api
+from serve.helpers import MODELS, SERVED
 
-API = describe_api(Limits())
+API = describe_api()
 
 
 def assert_described(content: Any, *keys: str) -> None:
@@ -34,10 +32,12 @@ QUESTION = "paths", "/predict", "post", "requestBody", "content", "application/j
 
 
 def test_every_route_is_described_and_no_other() -> None:
-    guard = create_app(MODELS, Limits(), "localhost")
-    assert isinstance(guard, Guard)
-    routes = [route for route in guard.app.routes if not isinstance(route, Mount)]  # type: ignore[attr-defined]
-    served = {route.path: {m.lower() for m in route.methods - {"HEAD"}} for route in routes}
+    routes = create_app(SERVED, Limits()).routes
+    served = {
+        route.path: {method.lower() for method in (route.methods or set()) - {"HEAD"}}
+        for route in routes
+        if isinstance(route, Route) and not route.path.startswith("/page/")
+    }
     assert served == {path: set(methods) for path, methods in API["paths"].items()}
 
 
@@ -68,6 +68,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"json": {"words": ["a"] * 501}}, "413"),
     ({"content": b"{}", "headers": {"Content-Type": "text/plain"}}, "415"),
     ({"json": {"words": [""]}}, "422"),
+    ({"json": {"words": []}, "headers": {"Host": "evil.example"}}, "421"),
 ]
 
 
@@ -80,4 +81,29 @@ def test_refusals_are_as_described(
     assert str(response.status_code) == status
     error = API["components"]["schemas"]["Refusal"]
     Draft202012Validator(error).validate(response.json())
-    assert status in API["paths"]["/predict"]["post"]["responses"]
+    for path in ("/predict", "/text"):
+        assert status in API["paths"][path]["post"]["responses"]
+
+
+def test_a_text_is_answered_as_described(client: httpx.Client) -> None:
+    answer = client.post("/text", json={"text": "ab, 12\n(dcb)"}).json()
+    assert_described(answer, *answer_of("/text", "post"))
+    first, second = (MODELS["hard"](word).text for word in ("ab", "dcb"))
+    assert answer["text"] == f"{first}, 12\n({second})"
+    assert [(word["text"], word["origin"]) for word in answer["words"]] == [
+        ("ab", "model"),
+        ("dcb", "model"),
+    ]
+
+
+def test_a_text_without_words_stays(client: httpx.Client) -> None:
+    answer = client.post("/text", json={"text": " 12 €\n"}).json()
+    assert (answer["text"], answer["words"]) == (" 12 €\n", [])
+
+
+def test_every_field_has_a_description() -> None:
+    for name, schema in API["components"]["schemas"].items():
+        for key, field in schema["properties"].items():
+            described = "description" in field or "$ref" in str(field) or name == "Stop"
+            assert described or field == {"enum": ["ok"], "default": "ok"}, (name, key)
+    assert set(REFUSALS) == set(API["paths"]["/predict"]["post"]["responses"]) - {"200"}
