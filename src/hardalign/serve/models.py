@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hardalign.data.folding import Folding
-from hardalign.data.formats import Example, Symbols
+from hardalign.data.formats import Example
 from hardalign.data.lexicon import Lexicon, read_lexicon
+from hardalign.data.text import Symbols
 from hardalign.errors import HardalignError
 from hardalign.predictor import Prediction, Predictor, load
 from hardalign.search import Search
