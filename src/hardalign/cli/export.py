@@ -9,7 +9,7 @@ import tyro
 
 from hardalign.cli.console import note
 from hardalign.cli.options import Model
-from hardalign.errors import HardalignError
+from hardalign.errors import MissingPackageError
 
 
 def export(
@@ -30,15 +30,13 @@ def export(
     Args:
         model: Folder of a trained model, or the name of a bundled one, of a system whose decoder is
             not fed: hard, soft, hard-sampled, hard-prior, hard-hmm or hard-monotonic.
-        file: Where to write the encoder; the step is written beside it. Needs onnx
-            (pip install 'hardalign[onnx]').
+        file: Where to write the encoder; the step is written beside it. Needs the
+            extra onnx.
     """
     try:
         from hardalign.export import export_onnx, step_file
     except ModuleNotFoundError as error:
-        raise HardalignError(
-            f"the export needs {error.name}; install it with pip install 'hardalign[onnx]'"
-        ) from None
+        raise MissingPackageError("the export", error.name, "onnx") from None
     from hardalign.model_folder import find_model, load_folder
 
     tensors, description = load_folder(find_model(model))

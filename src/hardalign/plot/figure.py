@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from rich.cells import cell_len
 
-from hardalign.errors import HardalignError
+from hardalign.errors import HardalignError, MissingPackageError
 from hardalign.files import whole_file
 from hardalign.plot.panel import Panel, label
 
@@ -50,9 +50,7 @@ def save_figure(path: Path, panels: Sequence[Panel]) -> str | None:
     try:
         import matplotlib as mpl
     except ModuleNotFoundError:
-        raise HardalignError(
-            "pictures need matplotlib; install it with pip install 'hardalign[plot]'"
-        ) from None
+        raise MissingPackageError("a picture", "matplotlib", "plot") from None
     from hardalign.plot.fonts import describe_missing
 
     # A dollar sign is a symbol like any other, not the beginning of a formula.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from hardalign.errors import HardalignError
+from hardalign.errors import HardalignError, install_command
 from hardalign.files import make_folder, write_bytes
 from hardalign.model_folder import RUN
 from hardalign.report.cells import collect
@@ -150,7 +150,7 @@ def _failed(failures: list[Failure]) -> Iterator[str]:
 
 def _shown(pictures: dict[Path, str] | None) -> Iterator[str]:
     if pictures is None:
-        yield "None: they need matplotlib; install it with pip install 'hardalign[plot]'.\n"
+        yield f"None: they need matplotlib; run {install_command('plot')}.\n"
     elif not pictures:
         yield "None: they are of runs by the paper's recipes.\n"
     else:

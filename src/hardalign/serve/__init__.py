@@ -1,1 +1,1 @@
-"""The page and its JSON API; needs starlette and uvicorn (pip install 'hardalign[serve]')."""
+"""The page and its JSON API; needs the extra serve."""

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from hardalign.errors import HardalignError
+from hardalign.errors import MissingPackageError
 
 if missing := [name for name in ("torch", "filelock") if find_spec(name) is None]:
-    raise HardalignError(
-        f"training needs {missing[0]}, which is not here; "
-        "install it with pip install 'hardalign[train]'"
-    )
+    raise MissingPackageError("training", missing[0], "train")
