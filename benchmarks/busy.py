@@ -35,14 +35,14 @@ def measure(path: str, threads: int, seconds: float) -> float:
     from hardalign.config import SIZES
     from hardalign.data.formats import FORMATS, training_pairs
     from hardalign.data.reading import read_examples
-    from hardalign.data.vocabulary import Numbering, Vocabulary, shuffled_batches
+    from hardalign.data.vocabulary import Indexer, Vocabulary, shuffled_batches
     from hardalign.networks.batch import collate
     from hardalign.networks.build import build_model
 
     torch.set_num_threads(threads)
     examples = list(islice(read_examples(path, FORMATS["spaced"], "training"), WORDS))
     vocabulary = Vocabulary.of(examples)
-    pairs = [Numbering(vocabulary).pair(p) for p in training_pairs(examples)]
+    pairs = [Indexer(vocabulary).pair(p) for p in training_pairs(examples)]
     torch.manual_seed(0)
     model = build_model(replace(SIZES["small"], system="hard"), vocabulary)
     optimizer = torch.optim.Adam(model.parameters(), 1e-3, fused=True)

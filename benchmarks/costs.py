@@ -21,7 +21,7 @@ import torch
 from hardalign.config import SIZES
 from hardalign.data.corpora import load_corpus
 from hardalign.data.formats import training_pairs
-from hardalign.data.vocabulary import Encoded, Numbering, Vocabulary, shuffled_batches
+from hardalign.data.vocabulary import Encoded, Indexer, Vocabulary, shuffled_batches
 from hardalign.networks.batch import collate
 from hardalign.networks.build import build_model
 
@@ -57,7 +57,7 @@ def main() -> None:
     for name in options.corpora:
         corpus = load_corpus(name)
         vocabulary = Vocabulary.of(corpus.train)
-        pairs = [Numbering(vocabulary).pair(p) for p in training_pairs(corpus.train)]
+        pairs = [Indexer(vocabulary).pair(p) for p in training_pairs(corpus.train)]
         draw = random.Random(0)
         batches = shuffled_batches(pairs, BATCH, draw)
         epoch = len(batches)

@@ -24,7 +24,7 @@ from hardalign.batches import predictions
 from hardalign.config import SIZES
 from hardalign.data.corpora import load_corpus
 from hardalign.data.formats import Example, training_pairs
-from hardalign.data.vocabulary import Encoded, Numbering, Vocabulary, shuffled_batches
+from hardalign.data.vocabulary import Encoded, Indexer, Vocabulary, shuffled_batches
 from hardalign.networks.batch import collate
 from hardalign.networks.build import build_model
 from hardalign.runtime import build_runtime
@@ -123,7 +123,7 @@ def main() -> None:
     corpus = load_corpus("cmudict", stress=False)
     vocabulary = Vocabulary.of(corpus.train)
     examples = list(training_pairs(corpus.train))
-    numbers = Numbering(vocabulary)
+    numbers = Indexer(vocabulary)
     pairs = [numbers.pair(p) for p in examples]
     spelled = {id(pair): example for pair, example in zip(pairs, examples, strict=True)}
     batches = [b for b in shuffled_batches(pairs, BATCH, random.Random(0)) if len(b) == BATCH]

@@ -24,7 +24,7 @@ from hardalign.batches import predictions
 from hardalign.config import SIZES
 from hardalign.data.corpora import load_corpus
 from hardalign.data.formats import training_pairs
-from hardalign.data.vocabulary import Encoded, Numbering, Vocabulary, shuffled_batches
+from hardalign.data.vocabulary import Encoded, Indexer, Vocabulary, shuffled_batches
 from hardalign.networks.batch import collate
 from hardalign.networks.build import build_model
 from hardalign.runtime import build_runtime
@@ -101,7 +101,7 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     corpus = load_corpus("cmudict", stress=False)
     vocabulary = Vocabulary.of(corpus.train)
-    pairs = [Numbering(vocabulary).pair(p) for p in training_pairs(corpus.train)]
+    pairs = [Indexer(vocabulary).pair(p) for p in training_pairs(corpus.train)]
     batches = shuffled_batches(pairs, BATCH, random.Random(0))
     warm, rest = batches[: options.warm], batches[options.warm :]
     systems: dict[str, tuple[torch.nn.Module, Loss]] = {}

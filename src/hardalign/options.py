@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from hardalign.config import ModelConfig
 from hardalign.data.formats import Format
-from hardalign.data.vocabulary import PAD, RESERVED, Numbering, Vocabulary
+from hardalign.data.vocabulary import PAD, RESERVED, Indexer, Vocabulary
 from hardalign.errors import HardalignError
 from hardalign.systems import SYSTEMS, System, find_system
 
@@ -54,11 +54,11 @@ def copied_symbols(config: ModelConfig, vocabulary: Vocabulary) -> list[int]:
     return [PAD] * RESERVED + copied + [PAD] * len(vocabulary.source.tags)
 
 
-def numbering(config: ModelConfig, vocabulary: Vocabulary, layout: Format) -> Numbering:
+def indexer(config: ModelConfig, vocabulary: Vocabulary, layout: Format) -> Indexer:
     """Returns how a model numbers what it reads and writes."""
     can_copy = find_system(config.system).can_copy_unseen
     copies = can_copy and bool(copied_symbols(config, vocabulary))
-    return Numbering(vocabulary, layout.writes if copies else None)
+    return Indexer(vocabulary, layout.writes if copies else None)
 
 
 def tags_beside(config: ModelConfig, vocabulary: Vocabulary) -> int:

@@ -20,7 +20,7 @@ from hardalign.data.text import Symbols
 from hardalign.data.vocabulary import UNKNOWN, Encoded, UnknownSymbols, symbol_counts
 from hardalign.errors import HardalignError
 from hardalign.model_folder import Description, find_model, load_members
-from hardalign.options import numbering
+from hardalign.options import indexer
 from hardalign.runtime import Runtime, build_members
 from hardalign.search import MAX_WIDTH, Aligned, Hypothesis, Search, require_int
 from hardalign.shapes import ALIGNER_TABLE
@@ -105,7 +105,7 @@ class Predictor:
         """The model's settings, format, vocabulary and data."""
         self.parameters = parameters
         """How many numbers the model has learned."""
-        self.numbering = numbering(description.model, description.vocabulary, description.format)
+        self.indexer = indexer(description.model, description.vocabulary, description.format)
         """How the model numbers what it reads and writes."""
 
     def __repr__(self) -> str:
@@ -179,7 +179,7 @@ class Predictor:
             UnknownSymbolsWarning: If source or target have symbols that the model has never seen.
         """
         pair = self._pair(source, target)
-        self._warn(self._unknown(pair), self.numbering.unwritable(pair))
+        self._warn(self._unknown(pair), self.indexer.unwritable(pair))
         return math.fsum(next(self.score([pair])))
 
     def align(self, source: str, target: str) -> Alignment:
@@ -215,7 +215,7 @@ class Predictor:
         require_int("the seed", seed, 0)
         pair = self._writable(source, target)
         self._warn(self._unknown(pair))
-        encoded = self.numbering.pair(self.as_read(pair))
+        encoded = self.indexer.pair(self.as_read(pair))
         noise = np.random.default_rng(seed).random((len(encoded.target), n))
         return np.asarray(sample_alignments(self._runtime, encoded, noise)[:-1].T, np.int64)
 
@@ -285,7 +285,7 @@ class Predictor:
         return in_batches(
             self._runtime,
             work,
-            (self._question(example, self.numbering.source) for example in examples),
+            (self._question(example, self.indexer.source) for example in examples),
             lambda question: (search.width + 1) // 2 * len(question.encoded.source),
             results=search.most,
             threads=threads,
@@ -357,7 +357,7 @@ class Predictor:
 
         Yields:
             Each pair and its alignment; None where the target has symbols that the model cannot
-            write (``numbering.unwritable``).
+            write (``indexer.unwritable``).
         """
         require_int("threads", threads, 1)
 
@@ -376,7 +376,7 @@ class Predictor:
         return in_batches(
             self._runtime,
             work,
-            (self._question(pair, self.numbering.pair) for pair in pairs),
+            (self._question(pair, self.indexer.pair) for pair in pairs),
             lambda question: pair_length(question.encoded),
             threads=threads,
         )
@@ -386,12 +386,12 @@ class Predictor:
         return _Question(example, read, encode(read))
 
     def _encoded(self, pairs: Iterable[Example]) -> Iterator[Encoded]:
-        return (self.numbering.pair(self.as_read(pair)) for pair in pairs)
+        return (self.indexer.pair(self.as_read(pair)) for pair in pairs)
 
     def _prediction(self, question: _Question, found: Hypothesis) -> Prediction:
         example, read, encoded = question
         vocabulary = self.description.vocabulary
-        symbols = vocabulary.target.decode(found.symbols, encoded.strangers)
+        symbols = vocabulary.target.decode(found.symbols, encoded.oov)
         alignment = None
         if found.aligned is not None:
             alignment = self._alignment(replace(read, targets=(symbols,)), found.aligned)
@@ -420,7 +420,7 @@ class Predictor:
     def _writable(self, source: str, target: str) -> Example:
         """Returns a pair whose target the model can write."""
         pair = self._pair(source, target)
-        if missing := self.numbering.unwritable(pair):
+        if missing := self.indexer.unwritable(pair):
             raise HardalignError(
                 f"{target!r} cannot be aligned: the model has never seen {missing[0]!r} in a target"
             )

@@ -4,10 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hardalign.data.formats import Example
-from hardalign.data.vocabulary import BEGIN, END, RESERVED, UNKNOWN, Encoded, Numbering
+from hardalign.data.vocabulary import BEGIN, END, RESERVED, UNKNOWN, Encoded, Indexer
 from helpers import TINY, tiny_vocabulary
 
-PLAIN, COPYING = Numbering(TINY), Numbering(TINY, lambda symbol: symbol != "?")
+PLAIN, COPYING = Indexer(TINY), Indexer(TINY, lambda symbol: symbol != "?")
 SOURCE, TARGET = len(TINY.source), len(TINY.target)
 letters = st.lists(st.sampled_from("abxyéüñß"), max_size=8).map(tuple)
 
@@ -63,23 +63,21 @@ def test_an_unknown_tag_is_no_stranger():
 
 @given(letters, letters, st.booleans())
 def test_what_can_be_written_comes_back(source, target, copies):
-    numbering = Numbering(
-        tiny_vocabulary("abc", (), "axy"), (lambda s: s != "ß") if copies else None
-    )
+    indexer = Indexer(tiny_vocabulary("abc", (), "axy"), (lambda s: s != "ß") if copies else None)
     pair = Example(source, (target,))
-    encoded = numbering.pair(pair)
-    written, unwritable = encoded.target[:-1], numbering.unwritable(pair)
+    encoded = indexer.pair(pair)
+    written, unwritable = encoded.target[:-1], indexer.unwritable(pair)
     seen = set("axy") | (set(source) - set("abcxyß") if copies else set())
     assert unwritable == [letter for letter in target if letter not in seen]
     assert written.count(UNKNOWN) == len(unwritable)
     if not unwritable:
-        decoded = numbering.vocabulary.target.decode(written, encoded.strangers)
+        decoded = indexer.vocabulary.target.decode(written, encoded.oov)
         assert decoded == target
-    assert encoded.source == numbering.source(pair).source
+    assert encoded.source == indexer.source(pair).source
     # Whatever can be copied is copied to the number that it has in a target.
-    whole = numbering.pair(Example(source, (source,)))
+    whole = indexer.pair(Example(source, (source,)))
     for letter, read, said in zip(source, whole.source[1:-1], whole.target, strict=False):
         if copies and letter not in "abcß":
-            assert read == len(numbering.vocabulary.source) + said
+            assert read == len(indexer.vocabulary.source) + said
         elif letter not in "abc":
             assert read == UNKNOWN

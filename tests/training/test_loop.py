@@ -10,7 +10,7 @@ from hardalign.config import ModelConfig, TrainingConfig
 from hardalign.data.corpora import load_corpus
 from hardalign.data.formats import Example
 from hardalign.data.origin import Origin
-from hardalign.data.vocabulary import Numbering, Vocabulary
+from hardalign.data.vocabulary import Indexer, Vocabulary
 from hardalign.errors import HardalignError
 from hardalign.model_folder import WEIGHTS, Description, read_tensors
 from hardalign.training import loop
@@ -159,7 +159,7 @@ def test_development_set() -> None:
         Example(("a",), (("y",), ("x", "z"))),
         Example(("b",), (("y",),)),
     ]
-    development = Development.of(examples, Numbering(vocabulary))
+    development = Development.of(examples, Indexer(vocabulary))
     assert len(development.pairs) == 3
     assert development.unspellable == 1
     assert development.references == [(("x",), ("y",), ("x", "z")), (("y",),)]

@@ -105,7 +105,7 @@ def _by_model(
     for pair, alignment in predictor.align_pairs(pairs, threads=threads):
         unknown.note(pair)
         if alignment is None:
-            missing = predictor.numbering.unwritable(pair)
+            missing = predictor.indexer.unwritable(pair)
             unspellable.update(missing)
             lines.append(pair.line)
             facts = {"source": pair.source, "target": pair.targets[0], "unknown": missing}

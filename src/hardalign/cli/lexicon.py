@@ -72,7 +72,7 @@ def lexicon(
     """
     from hardalign.data.lexicon import read_lexicon
     from hardalign.data.reading import read_lines
-    from hardalign.data.text import many
+    from hardalign.data.text import plural
     from hardalign.predictor import load
     from hardalign.search import MASS_BEAM_LIMIT, Search
     from hardalign.text.dictionary import (
@@ -125,12 +125,12 @@ def lexicon(
                 lines.writelines(kept[word])
     of_them = f", {known_count} of them known" if known_count else ""
     computed = len(todo) - known_count
-    note(f"{many(len(written), 'word', 'words')} written{of_them}; {computed} computed now")
+    note(f"{plural(len(written), 'word', 'words')} written{of_them}; {computed} computed now")
     if left_out := dictionary.left_out:
         one, more = "word got no pronunciation and is", "words got no pronunciation and are"
-        note(f"{many(left_out.total(), one, more)} left out: {names(left_out)}")
+        note(f"{plural(left_out.total(), one, more)} left out: {names(left_out)}")
     if uncovered := dictionary.uncovered:
-        count = many(uncovered.total(), "word was not", "words were not")
+        count = plural(uncovered.total(), "word was not", "words were not")
         note(f"{count} covered to {mass} by a beam of {MASS_BEAM_LIMIT}: {names(uncovered)}")
     for remark in dictionary.report.remarks():
         note(remark)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from hardalign.batches import cumulative_probability
 from hardalign.cli.console import note, watched
 from hardalign.data.formats import Example, training_pairs
-from hardalign.data.text import many, shorten
+from hardalign.data.text import plural, shorten
 from hardalign.data.vocabulary import UnknownSymbols, Vocabulary, symbol_counts
 from hardalign.predictor import Prediction, Predictor
 from hardalign.search import LENGTH_LIMIT, MASS_BEAM_LIMIT, Search
@@ -53,15 +53,15 @@ def remark_on_items(
     missing = Counter[str]()
     unwritable = []
     for pair in training_pairs(items):
-        if symbols := predictor.numbering.unwritable(pair):
+        if symbols := predictor.indexer.unwritable(pair):
             missing.update(symbols)
             unwritable.append(pair)
     remarks = [unknown.report()]
     if cut_off:
-        count = many(len(cut_off), "prediction was", "predictions were")
+        count = plural(len(cut_off), "prediction was", "predictions were")
         remarks.append(f"{count} {CUT_OFF} (first: {shorten(cut_off[0].text)})")
     if unwritable:
-        count = many(len(unwritable), "reference has", "references have")
+        count = plural(len(unwritable), "reference has", "references have")
         remarks.append(
             f"{count} symbols that the model has never seen in a target, and cannot write "
             f"(first: {shorten(unwritable[0].text)}): {symbol_counts(missing)}"
@@ -104,13 +104,13 @@ class Remarks:
         """Says what was seen, if anything was."""
         if self._sentences:
             note(
-                f"{many(self._sentences, 'source has', 'sources have')} blanks, which the model "
+                f"{plural(self._sentences, 'source has', 'sources have')} blanks, which the model "
                 "has never seen; if these are sentences, pronounce them as text, word by word "
                 "(--text)"
             )
         if self._untagged:
             note(
-                f"{many(self._untagged, 'source has', 'sources have')} no tags; the model was "
+                f"{plural(self._untagged, 'source has', 'sources have')} no tags; the model was "
                 "trained with tags, and guesses what is asked for"
             )
         beam = f"covered to {self._mass} by a beam of {MASS_BEAM_LIMIT}"
@@ -121,4 +121,4 @@ class Remarks:
             (self._uncovered, "item was not", "items were not", beam),
         ):
             if items:
-                note(f"{many(len(items), one, more)} {what} (first: item {items[0]})")
+                note(f"{plural(len(items), one, more)} {what} (first: item {items[0]})")

@@ -72,7 +72,7 @@ def reproduce(
 
 def _list(runs: list[Run], out: Path) -> None:
     """Prints each run with the time it still needs, where that was measured."""
-    from hardalign.data.text import many
+    from hardalign.data.text import plural
     from hardalign.experiments.estimate import seconds_left
     from hardalign.runs import RESULT
 
@@ -87,7 +87,7 @@ def _list(runs: list[Run], out: Path) -> None:
         print(f"{run.name}\t{time}")
     known = f"at most {timedelta(seconds=round(total))} of one core"
     more = f", and {unknown} of unknown length" if unknown else ""
-    print(f"{many(len(runs), 'run', 'runs')}\t{known}{more}")
+    print(f"{plural(len(runs), 'run', 'runs')}\t{known}{more}")
 
 
 def _conclude(states: dict[Run, State], out: Path) -> int:

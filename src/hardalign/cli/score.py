@@ -46,7 +46,7 @@ def score(
         files: How the file is read, if not as the model was trained.
     """
     from hardalign.data.formats import training_pairs
-    from hardalign.data.text import many
+    from hardalign.data.text import plural
     from hardalign.data.vocabulary import UnknownSymbols, symbol_counts
     from hardalign.predictor import load
 
@@ -69,13 +69,13 @@ def score(
             columns.append(" ".join(f"{value:.6f}" for value in log_probs))
         print("\t".join(columns))
         unknown.note(pair)
-        never_seen = predictor.numbering.unwritable(pair)
+        never_seen = predictor.indexer.unwritable(pair)
         unspelled.update(never_seen)
         impossible += bool(never_seen)
     note(unknown.report())
     if impossible:
         note(
-            f"{many(impossible, 'target has', 'targets have')} log p = -inf, because of symbols "
+            f"{plural(impossible, 'target has', 'targets have')} log p = -inf, because of symbols "
             f"that were never seen in training: {symbol_counts(unspelled)}"
         )
     if particles is None:

@@ -47,7 +47,7 @@ class Stretch:
     length: int
 
 
-def invent(examples: Sequence[Example], count: int, seed: int) -> list[Example]:
+def hallucinate(examples: Sequence[Example], count: int, seed: int) -> list[Example]:
     """Returns so many invented examples, the same whenever the arguments are.
 
     Raises:
@@ -65,10 +65,10 @@ def invent(examples: Sequence[Example], count: int, seed: int) -> list[Example]:
     stems = [pair.source[s.source : s.source + s.length] for pair, own in places for s in own]
     language = _Language(stems, random.Random(f"invent {seed}"))
     if count >= PLENTY * len(places):
-        return [_invented(*language.draw.choice(places), language) for _ in range(count)]
+        return [_hallucinated(*language.draw.choice(places), language) for _ in range(count)]
     weights = list(accumulate(_weights([pair.tags for pair, _ in places])))
     drawn = (language.draw.choices(places, cum_weights=weights)[0] for _ in range(count))
-    return [_invented(*place, language) for place in drawn]
+    return [_hallucinated(*place, language) for place in drawn]
 
 
 def _weights(tags: Sequence[Symbols]) -> list[float]:
@@ -77,7 +77,7 @@ def _weights(tags: Sequence[Symbols]) -> list[float]:
     return [(RARE + min((counts[tag] for tag in own), default=0)) ** -0.5 for own in tags]
 
 
-def _invented(pair: Example, stretches: list[Stretch], language: _Language) -> Example:
+def _hallucinated(pair: Example, stretches: list[Stretch], language: _Language) -> Example:
     source, target = pair.source, pair.targets[0]
     for stretch in reversed(stretches):  # from the right, so that places stay what they are
         inside = language.inside(source[stretch.source])

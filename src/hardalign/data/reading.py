@@ -16,7 +16,7 @@ from typing import BinaryIO, Literal, NoReturn, cast
 
 from hardalign.data.formats import Example, Format
 from hardalign.data.news import read_names
-from hardalign.data.text import Symbols, many, shorten
+from hardalign.data.text import Symbols, plural, shorten
 from hardalign.errors import HardalignError, InputError
 
 MAX_LINE_BYTES = 1 << 24
@@ -124,7 +124,7 @@ class Skipped:
         """Returns one line about the blank lines of a file, or None if there were none."""
         if not self.blank_lines:
             return None
-        lines = many(self.blank_lines, "blank line", "blank lines")
+        lines = plural(self.blank_lines, "blank line", "blank lines")
         return f"{file_name(file)}: {lines} {what_happened} (first: line {self.first_blank})"
 
 

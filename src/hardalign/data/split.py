@@ -12,7 +12,7 @@ from xml.sax.saxutils import escape
 
 from hardalign.data.formats import Example, Format
 from hardalign.data.reading import Skipped, examples_in, file_name, read_lines
-from hardalign.data.text import Symbols, many
+from hardalign.data.text import Symbols, plural
 from hardalign.errors import HardalignError
 from hardalign.files import check_regular, explained, make_folder, write_bytes
 
@@ -146,7 +146,7 @@ def _deal(
         part_of |= dict.fromkeys(order[start : start + count], part)
         start += count
     if start >= len(order):
-        found = many(len(order), "source is", "different sources are")
+        found = plural(len(order), "source is", "different sources are")
         raise HardalignError(f"{name}: {found} too few to split")
     return part_of
 

@@ -126,10 +126,10 @@ def shorten(text: str, limit: int = 40) -> str:
     return repr(text if len(text) <= limit else text[: limit - 1] + "…")
 
 
-def many(count: int, one: str, more: str) -> str:
+def plural(count: int, one: str, more: str) -> str:
     """Counts things for a message.
 
-    >>> many(1, "word was", "words were"), many(2, "word was", "words were")
+    >>> plural(1, "word was", "words were"), plural(2, "word was", "words were")
     ('1 word was', '2 words were')
     """
     return f"{count} {one if count == 1 else more}"

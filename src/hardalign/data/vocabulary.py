@@ -1,8 +1,8 @@
-"""Symbols to numbers and back, and batches of them.
+"""Symbols to ids and back, and batches of ids.
 
-The four reserved numbers have no spelling, so nothing is taken from the user: a file may contain
-``<s>`` or ``[PAD]`` as text. Tags are numbered apart from letters: the tag ``N`` and the letter
-``N`` are two symbols.
+The four reserved ids have no spelling, so nothing is taken from the user: a file may contain
+``<s>`` or ``[PAD]`` as text. Tags have ids of their own: the tag ``N`` and the letter ``N`` are two
+symbols.
 """
 
 from __future__ import annotations
@@ -16,76 +16,72 @@ from types import MappingProxyType
 from typing import Any
 
 from hardalign.data.formats import Example
-from hardalign.data.text import Symbols, many
+from hardalign.data.text import Symbols, plural
 from hardalign.errors import HardalignError
 
 PAD, BEGIN, UNKNOWN, END = range(4)
-"""Reserved numbers, the same on the source and the target side."""
+"""Reserved ids, the same on the source and the target side."""
 RESERVED = 4
+
+_NONE: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
 class Alphabet:
-    """Holds one side's symbols, numbered from ``RESERVED`` on: first the letters, then the tags."""
+    """The symbols of one side, with ids from ``RESERVED`` on: first the letters, then the tags."""
 
     letters: Symbols
     tags: Symbols = ()
 
     @cached_property
     def letter_numbers(self) -> dict[str, int]:
-        """The number of each letter."""
+        """The id of each letter."""
         return {letter: number for number, letter in enumerate(self.letters, RESERVED)}
 
     @cached_property
     def tag_numbers(self) -> dict[str, int]:
-        """The number of each tag."""
+        """The id of each tag."""
         return {tag: n for n, tag in enumerate(self.tags, RESERVED + len(self.letters))}
 
     def __len__(self) -> int:
-        """Returns how many numbers there are, the reserved ones included."""
+        """Return the number of ids, the reserved ones included."""
         return RESERVED + len(self.letters) + len(self.tags)
 
     def encode(
-        self,
-        letters: Sequence[str],
-        tags: Sequence[str] = (),
-        others: Mapping[str, int] = MappingProxyType({}),
+        self, letters: Sequence[str], tags: Sequence[str] = (), others: Mapping[str, int] = _NONE
     ) -> list[int]:
-        """Numbers ``tags``, then ``letters``; what was never seen becomes ``UNKNOWN``.
+        """Return the ids of ``tags``, then of ``letters``; what was never seen is ``UNKNOWN``.
 
-        But for ``others``, letters that are not in this alphabet and have numbers all the same.
+        ``others`` gives ids to letters that are not in this alphabet.
         """
-        tag_numbers, letter_numbers = self.tag_numbers, self.letter_numbers
-        numbers = [tag_numbers.get(tag, UNKNOWN) for tag in tags]
-        if others:
-            letter_numbers = {**others, **letter_numbers}
-        numbers += [letter_numbers.get(letter, UNKNOWN) for letter in letters]
-        return numbers
+        known = {**others, **self.letter_numbers} if others else self.letter_numbers
+        ids = [self.tag_numbers.get(tag, UNKNOWN) for tag in tags]
+        return ids + [known.get(letter, UNKNOWN) for letter in letters]
 
-    def decode(self, numbers: Iterable[int], strangers: Symbols = ()) -> Symbols:
-        """Returns the letters of ``numbers``, which must not be those of tags or reserved ones.
+    def decode(self, ids: Iterable[int], oov: Symbols = ()) -> Symbols:
+        """Return the letters of ids, none of them a tag's or a reserved one.
 
-        Numbers after those of this alphabet are those of ``strangers``.
+        Ids beyond the alphabet are those of ``oov``, in order.
         """
-        letters = self.letters + strangers
-        return tuple(letters[number - RESERVED] for number in numbers)
+        letters = self.letters + oov
+        return tuple(letters[number - RESERVED] for number in ids)
 
     def unknown(self, letters: Iterable[str], tags: Iterable[str] = ()) -> list[str]:
-        """Returns the symbols that are not in this alphabet."""
+        """Return the symbols that are not in this alphabet."""
         missing = [tag for tag in tags if tag not in self.tag_numbers]
         return missing + [letter for letter in letters if letter not in self.letter_numbers]
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Holds both alphabets of a model, taken from its training data alone."""
+    """Both alphabets of a model, taken from its training data alone."""
 
     source: Alphabet
     target: Alphabet
 
     @classmethod
     def of(cls, examples: Iterable[Example]) -> Vocabulary:
-        """Collects the symbols of ``examples`` in code-point order, so that it is reproducible."""
+        """Collect the symbols of examples, in code-point order."""
         letters, tags, targets = set[str](), set[str](), set[str]()
         for example in examples:
             letters.update(example.source)
@@ -94,14 +90,12 @@ class Vocabulary:
         source = Alphabet(tuple(sorted(letters)), tuple(sorted(tags)))
         return cls(source, Alphabet(tuple(sorted(targets))))
 
-    def encode_source(
-        self, example: Example, others: Mapping[str, int] = MappingProxyType({})
-    ) -> list[int]:
-        """Returns begin, tags, letters and end as numbers; see ``Alphabet.encode``."""
+    def encode_source(self, example: Example, others: Mapping[str, int] = _NONE) -> list[int]:
+        """Return the ids of begin, tags, letters and end; see ``Alphabet.encode``."""
         return [BEGIN, *self.source.encode(example.source, example.tags, others), END]
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the content as JSON can hold it."""
+        """Return the content for JSON."""
         return {
             "source": {"letters": list(self.source.letters), "tags": list(self.source.tags)},
             "target": {"letters": list(self.target.letters)},
@@ -109,7 +103,11 @@ class Vocabulary:
 
     @classmethod
     def from_dict(cls, values: Any) -> Vocabulary:
-        """Takes back what ``to_dict`` gave, or raises a ``HardalignError`` if it is damaged."""
+        """Rebuild what ``to_dict`` returned.
+
+        Raises:
+            HardalignError: If it is damaged.
+        """
         try:
             letters, tags = values["source"]["letters"], values["source"]["tags"]
             target = values["target"]["letters"]
@@ -119,7 +117,7 @@ class Vocabulary:
 
 
 def _symbols(values: object) -> Symbols:
-    """Checks the symbols of a file: distinct strings that can be written."""
+    """Require a list of distinct strings that can be encoded as UTF-8."""
     if type(values) is not list or not all(type(value) is str and value for value in values):
         raise HardalignError(f"not a vocabulary: not a list of symbols: {values!r:.100}")
     if len(set(values)) < len(values):
@@ -131,7 +129,7 @@ def _symbols(values: object) -> Symbols:
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """Holds one pair as numbers."""
+    """One pair as ids."""
 
     source: list[int]
     """Begin, tags, letters, end."""
@@ -139,69 +137,69 @@ class Encoded:
     """How many of them are tags."""
     target: list[int]
     """Letters, end; empty where the target is to be predicted."""
-    strangers: Symbols = ()
-    """Letters of the source that are in neither alphabet, but can be written; see ``Numbering``."""
+    oov: Symbols = ()
+    """Out-of-vocabulary letters of the source that can be copied; see ``Indexer``."""
 
 
 @dataclass(frozen=True)
-class Numbering:
-    """Turns examples into the numbers that a model reads and writes.
+class Indexer:
+    """Turns examples into the ids that a model reads and writes.
 
-    A letter that the source side has never seen is unknown, and is read as such. But a model that
-    copies can write it all the same. There it has the number that it has on the target side, after
-    all numbers of the source side: len(source) + t. If the target side has never seen it either, it
-    is a stranger, and t is one of the numbers after those of the target side. Strangers are counted
-    anew in every word, so that t is len(target) for the first of each, whatever letter it is.
+    A letter that the source side has never seen is read as unknown. A model that copies can write
+    it all the same. Its id in the source is then len(source) + t, where t is its id on the target
+    side. If it is out of vocabulary there as well, t is one of the ids after those of the target
+    side. These are counted anew for each word, so that t is len(target) for the first of each.
     """
 
     vocabulary: Vocabulary
     writes: Callable[[str], bool] | None = None
-    """Says which letters a target may have, in models that copy letters that are unknown."""
+    """In models that copy unknown letters: whether a target may contain a letter."""
 
     def source(self, example: Example) -> Encoded:
-        """Numbers a source whose target is to be predicted."""
-        return self._encoded(example, None)
+        """Encode a source whose target is to be predicted."""
+        return self._encode(example, None)
 
     def pair(self, pair: Example) -> Encoded:
-        """Numbers a pair of one source and one target."""
-        return self._encoded(pair, pair.targets[0])
+        """Encode a pair of one source and one target."""
+        return self._encode(pair, pair.targets[0])
 
-    def strangers_of(self, source: Symbols) -> Symbols:
-        """Returns the letters of a source that are in neither alphabet, but can be written."""
+    def oov_of(self, source: Symbols) -> Symbols:
+        """Return the letters of a source that are in neither alphabet but can be written."""
         if self.writes is None:
             return ()
         unseen = self.vocabulary.target.unknown(self.vocabulary.source.unknown(source))
         return tuple(filter(self.writes, dict.fromkeys(unseen)))
 
     def unwritable(self, pair: Example) -> list[str]:
-        """Returns the letters of a pair's target that the model cannot write."""
+        """Return the letters of a pair's target that the model cannot write."""
         unknown = self.vocabulary.target.unknown(pair.targets[0])
-        strangers = self.strangers_of(pair.source) if unknown else ()
-        return [letter for letter in unknown if letter not in strangers]
+        oov = self.oov_of(pair.source) if unknown else ()
+        return [letter for letter in unknown if letter not in oov]
 
-    def _encoded(self, example: Example, target: Symbols | None) -> Encoded:
+    def _encode(self, example: Example, target: Symbols | None) -> Encoded:
         source_side, target_side = self.vocabulary.source, self.vocabulary.target
-        strangers = self.strangers_of(example.source)
-        others = {letter: number for number, letter in enumerate(strangers, len(target_side))}
-        unknown = source_side.unknown(example.source) if self.writes else ()
-        numbers = target_side.encode(unknown, others=others)
+        oov = self.oov_of(example.source)
+        others = {letter: number for number, letter in enumerate(oov, len(target_side))}
+        unknown = source_side.unknown(example.source) if self.writes else []
         copied = {
             letter: len(source_side) + number
-            for letter, number in zip(unknown, numbers, strict=True)
+            for letter, number in zip(
+                unknown, target_side.encode(unknown, others=others), strict=True
+            )
             if number != UNKNOWN
         }
         source = self.vocabulary.encode_source(example, copied)
         written = [] if target is None else [*target_side.encode(target, others=others), END]
-        return Encoded(source, len(example.tags), written, strangers)
+        return Encoded(source, len(example.tags), written, oov)
 
 
 def shuffled_batches(
     pairs: Sequence[Encoded], batch_size: int, generator: random.Random
 ) -> list[list[Encoded]]:
-    """Returns every pair once, in batches of near-equal lengths, both in random order.
+    """Return every pair once, in batches of near-equal lengths, both in random order.
 
-    Pairs are shuffled, then stably sorted by length: mates change from epoch to epoch, and only
-    the few batches where one length gives way to the next hold any padding.
+    Pairs are shuffled, then stably sorted by length: batch mates change from epoch to epoch, and
+    only the few batches in which one length gives way to the next have any padding.
     """
     order = list(pairs)
     generator.shuffle(order)
@@ -212,18 +210,17 @@ def shuffled_batches(
 
 
 def batches_by_symbols(lengths: Sequence[int], symbols: int) -> Iterator[list[int]]:
-    """Gives positions of ``lengths`` in batches of similar length, ``symbols`` symbols at most.
+    """Yield indices of ``lengths`` in batches of similar length, at most ``symbols`` symbols each.
 
-    For prediction and scoring, where the batch size changes nothing but speed: short words come
-    many at a time, long ones few.
+    For prediction and scoring, where the batch size affects only speed: many short words at a time,
+    few long ones.
     """
-    order = sorted(range(len(lengths)), key=lengths.__getitem__)
     batch: list[int] = []
-    for position in order:
-        if batch and (len(batch) + 1) * lengths[position] > symbols:
+    for place in sorted(range(len(lengths)), key=lengths.__getitem__):
+        if batch and (len(batch) + 1) * lengths[place] > symbols:
             yield batch
             batch = []
-        batch.append(position)
+        batch.append(place)
     if batch:
         yield batch
 
@@ -236,21 +233,21 @@ class UnknownSymbols:
         self.counts: Counter[str] = Counter()
 
     def note(self, example: Example) -> None:
-        """Counts what is unknown in one example."""
+        """Count what is unknown in one example."""
         self.counts.update(self._alphabet.unknown(example.source, example.tags))
 
     def report(self) -> str | None:
-        """Returns one line for the user, or None if everything was known."""
+        """Return one line for the user, or None if everything was known."""
         if not self.counts:
             return None
         return (
-            f"{many(self.counts.total(), 'source symbol was', 'source symbols were')} never seen "
+            f"{plural(self.counts.total(), 'source symbol was', 'source symbols were')} never seen "
             f"in training and read as unknown: {symbol_counts(self.counts)}"
         )
 
 
 def symbol_counts(counts: Counter[str]) -> str:
-    """Names the commonest symbols, each with its count."""
+    """Name the most frequent symbols, each with its count."""
     shown = ", ".join(f"{symbol!r} × {count}" for symbol, count in counts.most_common(20))
     more = len(counts) - 20
-    return f"{shown} and {many(more, 'other symbol', 'other symbols')}" if more > 0 else shown
+    return f"{shown} and {plural(more, 'other symbol', 'other symbols')}" if more > 0 else shown

@@ -9,7 +9,7 @@ from importlib.resources import files
 from string import Template
 from typing import NamedTuple
 
-from hardalign.data.text import Symbols, many
+from hardalign.data.text import Symbols, plural
 from hardalign.plot.panel import label
 from hardalign.report.markup import Table
 from hardalign.text.errors import Confusion, ErrorReport, Outcome
@@ -46,9 +46,9 @@ def terminal_report(report: ErrorReport, spell: Spell) -> str:
     ]
     heads = ["", "count", "share", "from", "words"]
     lines = [
-        f"{many(report.n, 'item', 'items')}, {report.wrong} wrong "
+        f"{plural(report.n, 'item', 'items')}, {report.wrong} wrong "
         f"({_percentage(report.wrong, report.n)}), "
-        f"{many(report.slips, 'symbol', 'symbols')} wrong, missing or added"
+        f"{plural(report.slips, 'symbol', 'symbols')} wrong, missing or added"
     ]
     for section in (Section("Commonest confusions", heads, rows, 0), *_sections(report, spell)):
         if section.rows:

@@ -27,7 +27,7 @@ from typing import NamedTuple
 from hardalign.data.folding import APOSTROPHES, HYPHENS, INVISIBLE, PLAIN, Folding
 from hardalign.data.formats import Example, Format
 from hardalign.data.lexicon import Lexicon, word_symbols
-from hardalign.data.text import Symbols, many, shorten
+from hardalign.data.text import Symbols, plural, shorten
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.errors import HardalignError
 from hardalign.model_folder import Description
@@ -91,7 +91,7 @@ class TextReport:
     def remarks(self) -> list[str]:
         """Returns what was passed over or read differently, a line each."""
         pieces = [
-            f"{many(counts.total(), *_KINDS[kind])} ({names(counts)})"
+            f"{plural(counts.total(), *_KINDS[kind])} ({names(counts)})"
             for kind, counts in self.skipped.items()
             if counts
         ]
@@ -111,7 +111,7 @@ class TextReport:
 
     def summary(self) -> str:
         """Returns how many words were pronounced."""
-        text = f"{many(self.words, 'word was', 'words were')} pronounced"
+        text = f"{plural(self.words, 'word was', 'words were')} pronounced"
         return f"{text}, {self.known} of them known" if self.known else text
 
 

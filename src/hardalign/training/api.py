@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hardalign.config import CLIPS, ModelConfig, TrainingConfig, default_batch_size, find_size
-from hardalign.data.augmentation import invent as invented_examples
+from hardalign.data.augmentation import hallucinate as invented_examples
 from hardalign.data.check import header, separated_targets
 from hardalign.data.corpora import Corpus
 from hardalign.data.formats import FORMATS, Format, as_read_by
@@ -16,7 +16,7 @@ from hardalign.data.known_forms import KnownForms
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.errors import HardalignError
 from hardalign.model_folder import Description, find_model, read_description
-from hardalign.options import check_options, copied_symbols, numbering
+from hardalign.options import check_options, copied_symbols, indexer
 from hardalign.predictor import Predictor, load
 from hardalign.systems import DEFAULT_SYSTEM, find_system
 from hardalign.training.advice import MANY_UNSEEN, on_few, on_unseen
@@ -207,7 +207,7 @@ def train(
     if initial is not None:
         new_symbols = initial.unknown(vocabulary)
         vocabulary = initial.extended(vocabulary)
-    data.check(numbering(model, vocabulary, data.format))
+    data.check(indexer(model, vocabulary, data.format))
     if data.format.target_parts and not any(len(one) > 1 for one in vocabulary.target.letters):
         reporter.note("no target symbol has several characters: there is nothing to take apart")
     if model.copying and not copied_symbols(model, vocabulary):

@@ -47,7 +47,7 @@ def fit_temperature(
     for source, references, best in items:
         if best.finished:
             answers.append(replace(source, target=[*best.symbols, END]))
-            answer = vocabulary.target.decode(best.symbols, source.strangers)
+            answer = vocabulary.target.decode(best.symbols, source.oov)
             right.append(answer in references)
     if min(right.count(True), right.count(False)) >= FEW:
         return _fit(runtime, answers, partial(_judged, np.array(right)))

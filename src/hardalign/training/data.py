@@ -14,7 +14,7 @@ from hardalign.data.known_forms import KnownForms
 from hardalign.data.origin import FileOrigin, Origin
 from hardalign.data.reading import Skipped, examples_of, read_examples
 from hardalign.data.text import shorten
-from hardalign.data.vocabulary import Numbering, Vocabulary
+from hardalign.data.vocabulary import Indexer, Vocabulary
 from hardalign.errors import HardalignError, InputError
 from hardalign.files import sha256
 
@@ -53,21 +53,21 @@ class TrainingData:
         train, dev = ([forms.beside(one) for one in part] for part in (self.train, self.dev))
         return replace(self, train=train, dev=dev)
 
-    def check(self, numbering: Numbering) -> None:
+    def check(self, indexer: Indexer) -> None:
         """Refuse a development set that was plainly written in another format.
 
         Raises:
             InputError: If most source symbols of the development set never occur in training, or
                 no target of it could be predicted.
         """
-        source = numbering.vocabulary.source
+        source = indexer.vocabulary.source
         unknown = [source.unknown(item.source, item.tags) for item in self.dev]
         total = sum(len(item.source) + len(item.tags) for item in self.dev)
         if 2 * sum(map(len, unknown)) > total:
             message = "most source symbols never occur in the training data"
             raise self._foreign(message, self.dev, unknown)
         pairs = list(training_pairs(self.dev))
-        unknown = [numbering.unwritable(pair) for pair in pairs]
+        unknown = [indexer.unwritable(pair) for pair in pairs]
         if unknown and all(unknown):
             message = "every target has symbols that no target of the training data has"
             raise self._foreign(message, pairs, unknown)

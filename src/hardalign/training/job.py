@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hardalign.data.augmentation import invent
+from hardalign.data.augmentation import hallucinate
 from hardalign.data.formats import Example, evaluation_items, training_pairs
 from hardalign.data.text import Symbols
-from hardalign.data.vocabulary import UNKNOWN, Encoded, Numbering
+from hardalign.data.vocabulary import UNKNOWN, Encoded, Indexer
 from hardalign.model_folder import Description
-from hardalign.options import numbering
+from hardalign.options import indexer
 from hardalign.training.checkpoint import Progress
 from hardalign.training.warmstart import Start
 
@@ -30,7 +30,7 @@ class Development:
     references: list[tuple[Symbols, ...]]
 
     @classmethod
-    def of(cls, examples: Sequence[Example], numbers: Numbering) -> Development:
+    def of(cls, examples: Sequence[Example], numbers: Indexer) -> Development:
         """Number the examples of a development set."""
         pairs = [numbers.pair(pair) for pair in training_pairs(examples)]
         spellable = [pair for pair in pairs if UNKNOWN not in pair.target]
@@ -61,9 +61,9 @@ class Job:
         start: Start | None = None,
     ) -> Job:
         """Number the data of a run."""
-        numbers = numbering(description.model, description.vocabulary, description.format)
+        numbers = indexer(description.model, description.vocabulary, description.format)
         config = description.training
-        examples = [*train, *invent(train, config.invent, config.seed)]
+        examples = [*train, *hallucinate(train, config.invent, config.seed)]
         pairs = [numbers.pair(pair) for pair in training_pairs(examples)]
         return cls(folder, description, pairs, Development.of(development, numbers), start)
 

@@ -198,7 +198,7 @@ def development_scores(job: Job, model: Transducer) -> Scores:
     hypotheses = predictions(runtime, development.sources)
     vocabulary, counted = job.description.vocabulary, job.description.format.counted
     words = [
-        counted(vocabulary.target.decode(one.symbols, source.strangers))
+        counted(vocabulary.target.decode(one.symbols, source.oov))
         for one, source in zip(hypotheses, development.sources, strict=True)
     ]
     references = [[counted(target) for target in own] for own in development.references]

@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from hardalign.errors import HardalignError
 from hardalign.model_folder import member_folders
-from hardalign.options import numbering
+from hardalign.options import indexer
 from hardalign.training.claim import HELD_OUT
 from hardalign.training.job import Development, Reporter
 from hardalign.training.run import Task, calibrate, claimed, scheduled, train_folder
@@ -54,7 +54,7 @@ def train_members(task: Task, reporter: Reporter, processes: int) -> None:
     else:
         _train_beside(members, processes, reporter)
     if training.epochs and description.schedule is None:
-        numbers = numbering(description.model, description.vocabulary, description.format)
+        numbers = indexer(description.model, description.vocabulary, description.format)
         calibrate(claim.folder, Development.of(claim.dev, numbers))
 
 

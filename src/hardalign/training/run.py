@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from hardalign.data.formats import Example
-from hardalign.data.text import many
+from hardalign.data.text import plural
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.errors import HardalignError
 from hardalign.files import explained, locked
@@ -57,7 +57,7 @@ def train_model(task: Task, reporter: Reporter) -> None:
     claim = claimed(task, reporter)
     job = Job.of(claim.folder, claim.description, claim.train, claim.dev, claim.start)
     if unspellable := job.development.unspellable:
-        targets = many(unspellable, "development target has", "development targets have")
+        targets = plural(unspellable, "development target has", "development targets have")
         reporter.note(
             f"{targets} symbols never seen in training: wrong whatever is predicted, and left "
             "out of the development log-likelihood"

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from hardalign.data.augmentation import invent
+from hardalign.data.augmentation import hallucinate
 from hardalign.data.formats import Example
 from hardalign.errors import HardalignError
 
@@ -22,7 +22,7 @@ VERBS = [
 
 def test_affixes_and_tags_stay_and_stems_are_the_same_on_both_sides():
     affixes = {"PST": ("", "ed"), "PTCP": ("ge", "t")}
-    invented = invent(VERBS, 200, 0)
+    invented = hallucinate(VERBS, 200, 0)
     assert len(invented) == 200
     for one in invented:
         stem, form = "".join(one.source), "".join(one.targets[0])
@@ -36,13 +36,13 @@ def test_affixes_and_tags_stay_and_stems_are_the_same_on_both_sides():
 
 def test_no_symbol_is_new():
     symbols = {symbol for verb in VERBS for symbol in verb.source}
-    assert {symbol for one in invent(VERBS, 200, 0) for symbol in one.source} <= symbols
+    assert {symbol for one in hallucinate(VERBS, 200, 0) for symbol in one.source} <= symbols
 
 
 def test_the_seed_decides():
-    assert invent(VERBS, 20, 1) == invent(VERBS, 20, 1) != invent(VERBS, 20, 2)
-    assert invent(VERBS, 5, 1) == invent(VERBS, 20, 1)[:5]
-    assert invent(VERBS, 0, 1) == []
+    assert hallucinate(VERBS, 20, 1) == hallucinate(VERBS, 20, 1) != hallucinate(VERBS, 20, 2)
+    assert hallucinate(VERBS, 5, 1) == hallucinate(VERBS, 20, 1)[:5]
+    assert hallucinate(VERBS, 0, 1) == []
 
 
 PAST = [verb for verb in VERBS if verb.tags == ("PST",)]
@@ -50,7 +50,7 @@ PARTICIPLE = next(verb for verb in VERBS if verb.tags == ("PTCP",))
 
 
 def test_rare_tags_are_drawn_more_often():
-    invented = invent([*PAST * 80, *[PARTICIPLE] * 20], 4000, 0)
+    invented = hallucinate([*PAST * 80, *[PARTICIPLE] * 20], 4000, 0)
     # Of 500 pairs 20 have a tag that no other has; the tag of the others occurs 480 times.
     share = sum(one.tags == ("PTCP",) for one in invented) / len(invented)
     rare, frequent = 20 * (10 + 20) ** -0.5, 480 * (10 + 480) ** -0.5
@@ -58,19 +58,19 @@ def test_rare_tags_are_drawn_more_often():
 
 
 def test_with_plenty_of_inventions_all_pairs_are_drawn_alike():
-    invented = invent([*PAST * 5, PARTICIPLE], 4000, 0)
+    invented = hallucinate([*PAST * 5, PARTICIPLE], 4000, 0)
     share = sum(one.tags == ("PTCP",) for one in invented) / len(invented)
     assert share == pytest.approx(1 / 31, abs=0.01)
 
 
 def test_pairs_without_tags_are_drawn_alike():
     untagged = [replace(verb, tags=()) for verb in VERBS] * 20
-    ends = sum("".join(one.targets[0][-2:]) == "ed" for one in invent(untagged, 2000, 0))
+    ends = sum("".join(one.targets[0][-2:]) == "ed" for one in hallucinate(untagged, 2000, 0))
     assert ends == pytest.approx(1000, abs=100)
 
 
 def test_what_changes_inside_a_stem_is_kept():
-    invented = invent([example("beginnen", "begannen", "PST")] * 9, 50, 0)
+    invented = hallucinate([example("beginnen", "begannen", "PST")] * 9, 50, 0)
     for one in invented:
         stem, form = one.source, one.targets[0]
         changes = [(x, y) for x, y in zip(stem, form, strict=True) if x != y]
@@ -79,11 +79,11 @@ def test_what_changes_inside_a_stem_is_kept():
 
 def test_each_target_of_an_example_counts():
     both = Example(tuple("dream"), (tuple("dreamed"), tuple("dreamt")), ("PST",))
-    invented = [one for one in invent([*VERBS, both], 200, 0) if one.source[0] == "d"]
+    invented = [one for one in hallucinate([*VERBS, both], 200, 0) if one.source[0] == "d"]
     endings = {"".join(one.targets[0])[len(one.source) :] for one in invented}
     assert endings == {"ed", "t"}
 
 
 def test_pairs_that_share_nothing_are_refused():
     with pytest.raises(HardalignError, match="no source shares three symbols"):
-        invent([example("cat", "kæt"), example("dog", "dɒg")], 5, 0)
+        hallucinate([example("cat", "kæt"), example("dog", "dɒg")], 5, 0)

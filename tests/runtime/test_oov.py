@@ -17,7 +17,7 @@ from hardalign.batches import Batch
 from hardalign.data.formats import FORMATS, Example
 from hardalign.data.vocabulary import BEGIN, END, RESERVED, UNKNOWN, Alphabet, Encoded, Vocabulary
 from hardalign.model_folder import Tensors
-from hardalign.options import copied_symbols, numbering
+from hardalign.options import copied_symbols, indexer
 from hardalign.runtime import Runtime, Targets, Words
 from hardalign.runtime.ensemble import Ensemble
 from hardalign.runtime.tempered import Tempered
@@ -88,7 +88,7 @@ def test_equals_a_model_that_has_them_as_letters(system: str) -> None:
     grown, large = larger(tensors, vocabulary)
     copied = dict(enumerate(copied_symbols(config, large)))
     copied = {source: target for source, target in copied.items() if target}
-    runtime, numbers = runtime_of(system, tensors), numbering(config, vocabulary, LAYOUT)
+    runtime, numbers = runtime_of(system, tensors), indexer(config, vocabulary, LAYOUT)
     pairs = [numbers.pair(pair) for pair in PAIRS]
     targets = Targets.of(range(len(pairs)), [pair.target for pair in pairs])
     lattice = runtime.follow(runtime.read(Words.of(pairs)), targets)
@@ -104,7 +104,7 @@ def test_equals_a_model_that_has_them_as_letters(system: str) -> None:
 def test_strings_with_strangers_are_part_of_a_proper_distribution(system: str) -> None:
     """And a search, an ensemble and a temperature know them too."""
     vocabulary = spelled_alike(TINY)
-    numbers = numbering(tiny_config(system), vocabulary, LAYOUT)
+    numbers = indexer(tiny_config(system), vocabulary, LAYOUT)
     word = numbers.source(Example(("é", "a", "ü")))
     members = [tiny_runtime(system, seed=seed, end=2.0) for seed in (0, 1)]
     for runtime in (members[0], Ensemble(members), Tempered(members[1], 1.7)):
@@ -125,7 +125,7 @@ def test_strings_with_strangers_are_part_of_a_proper_distribution(system: str) -
 
 def test_mates_do_not_matter() -> None:
     vocabulary, runtime = spelled_alike(TINY), tiny_runtime("hard-hmm copying")
-    numbers = numbering(tiny_config("hard-hmm copying"), vocabulary, LAYOUT)
+    numbers = indexer(tiny_config("hard-hmm copying"), vocabulary, LAYOUT)
     pairs = [numbers.pair(pair) for pair in PAIRS]
     together = list(Batch(runtime, pairs).pair_scores())
     for pair, scores in zip(pairs, together, strict=True):
@@ -134,7 +134,7 @@ def test_mates_do_not_matter() -> None:
 
 def test_members_that_do_not_copy_give_them_no_share() -> None:
     members = [tiny_runtime(system, end=2.0) for system in ("hard copying", "hard")]
-    numbers = numbering(tiny_config("hard copying"), spelled_alike(TINY), LAYOUT)
+    numbers = indexer(tiny_config("hard copying"), spelled_alike(TINY), LAYOUT)
     word = numbers.source(Example(("é",)))
     alone, joined = (distribution(one, word, 1) for one in (members[0], Ensemble(members)))
     string = (len(TINY.target),)
@@ -155,5 +155,5 @@ def test_only_models_that_can_copy_from_anywhere_have_them() -> None:
     cases = product(["hard", "hard copying", "hard-monotonic copying"], [shared, apart])
     for system, vocabulary in cases:
         has = system == "hard copying" and vocabulary is shared
-        numbers = numbering(tiny_config(system), vocabulary, LAYOUT)
-        assert bool(numbers.strangers_of(("é",))) == has
+        numbers = indexer(tiny_config(system), vocabulary, LAYOUT)
+        assert bool(numbers.oov_of(("é",))) == has
