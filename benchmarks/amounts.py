@@ -16,7 +16,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from hardalign.config import ModelConfig
-from hardalign.runs import Result, epochs_of, read_result, read_results
+from hardalign.experiments.run import Result, epochs_of, read_result, read_results
 
 COLOURS = ("#0072B2", "#56B4E9", "#009E73", "#E69F00", "#D55E00", "#000000")
 MARKERS = "osD^vP"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import json
 import signal
 import subprocess
@@ -8,15 +9,15 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
-from experiments.helpers import Here, result_of, write_epochs
-from hardalign.cli.engines import EngineOptions
-from hardalign.experiments import local
-from hardalign.experiments.engine import prepare
+from experiments.helpers import Here, result_of, tiny_run, write, write_epochs
+from hardalign.cli import reproduce
+from hardalign.cli.reproduce import EngineOptions, LiveTable
+from hardalign.experiments import engines
 from hardalign.experiments.plan import load_plan
-from hardalign.files import write_json
+from hardalign.experiments.run import LOG, RESULT, epochs_of, read_results
 from hardalign.model_folder import MODEL
-from hardalign.runs import LOG, RESULT, epochs_of, read_results
 from helpers import Command, assert_complains, eventually
 
 HARD = """
@@ -43,7 +44,7 @@ def plan(tmp_path: Path, text: str = HARD + SOFT, *, epochs: int = 1, rate: floa
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs without processes of their own; ``test_interrupted`` and tests/experiments have some."""
-    monkeypatch.setattr(local, "start_process", Here)
+    monkeypatch.setattr(engines, "start_process", Here)
 
 
 @pytest.mark.usefixtures("here")
@@ -105,9 +106,9 @@ def test_interrupted(command: Command, tmp_path: Path, monkeypatch: pytest.Monke
         process.send_signal(signal.SIGINT)
         _, err = process.communicate()
     assert process.returncode == 128 + signal.SIGINT
-    assert err.splitlines()[-1].startswith("hardalign: interrupted; the same command goes on")
+    assert err.splitlines()[-1].startswith("hardalign: interrupted; the same command resumes")
     assert not (slow / RESULT).exists()
-    monkeypatch.setattr(local, "start_process", Here)  # one run in a process of its own will do
+    monkeypatch.setattr(engines, "start_process", Here)  # one run in a process of its own will do
     again = command(*arguments)
     assert again.code == 0, again.err
     log = (slow / LOG).read_text()
@@ -119,29 +120,28 @@ def test_dry_run(command: Command, tmp_path: Path) -> None:
     out = tmp_path / "out"
     result = command("reproduce", "subset", "--out", out, "--dry-run")
     assert result.code == 0, result.err
-    *lines, total = result.out.splitlines()
-    assert [line.split("\t")[0] for line in lines] == [run.name for run in load_plan("subset")]
-    assert {line.split("\t")[1] for line in lines} == {"unknown"}
-    assert total == "25 runs\tat most 0:00:00 of one core, and 25 of unknown length"
+    assert result.out.splitlines() == [f"{run.name}\tto do" for run in load_plan("subset")]
     assert not out.exists()
-    one = command("reproduce", plan(tmp_path, HARD), "--out", out, "--dry-run")
-    assert one.out.splitlines()[-1].startswith("1 run\t")
-
-
-def test_dry_run_of_what_was_measured(command: Command, tmp_path: Path) -> None:
-    """1000 words at 100 words/s and a quarter more for validation: 12.5 s an epoch."""
-    file, out = plan(tmp_path, epochs=5), tmp_path / "out"
+    file = plan(tmp_path)
     first, second = load_plan(str(file))
-    prepare(out, first)
-    write_epochs(out / first.name, [-2.0])
-    prepare(out, second)
-    write_json(out / second.name / RESULT, result_of(second).to_dict())
-    result = command("reproduce", file, "--out", out, "--dry-run")
-    assert result.out.splitlines() == [
-        f"{first.name}\tat most 0:00:50",
+    write(out, result_of(second))
+    assert command("reproduce", file, "--out", out, "--dry-run").out.splitlines() == [
+        f"{first.name}\tto do",
         f"{second.name}\tcomplete",
-        "2 runs\tat most 0:00:50 of one core",
     ]
+
+
+@pytest.mark.usefixtures("here")
+def test_nothing_can_be_run(command: Command, tmp_path: Path) -> None:
+    """Where every run fails because of the input the exit status says so."""
+    (tmp_path / "empty.tsv").touch()
+    file = tmp_path / "plan.toml"
+    parts = "".join(f'{part} = "empty.tsv"\n' for part in ("train", "dev", "test"))
+    file.write_text(f'systems = ["hard", "soft"]\ncorpora = ["mine"]\n[data.mine]\n{parts}')
+    result = command("reproduce", file, "--out", tmp_path / "out")
+    assert result.code == 2
+    assert "0 of 2 runs are complete" in result.err
+    assert result.err.count("empty.tsv") == 2
 
 
 @pytest.mark.parametrize(
@@ -171,9 +171,8 @@ def test_wrong_usage(
     assert not list(tmp_path.glob("*")) or "127.0.0.1:1" in words
 
 
-@pytest.mark.parametrize("arguments", [("reproduce", "smoke"), ("tune", "--corpus", "toy:copy")])
 def test_without_torch_nothing_begins(
-    arguments: tuple[str, ...], command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def find(name: str, *rest: str | None) -> object:
         return None if name == "torch" else find_spec(name, *rest)
@@ -182,6 +181,46 @@ def test_without_torch_nothing_begins(
     monkeypatch.delitem(sys.modules, "hardalign.training", raising=False)
     monkeypatch.setattr("importlib.util.find_spec", find)
     out = tmp_path / "out"
-    assert_complains(command(*arguments, "--out", out), "training needs torch", "pip install")
+    assert_complains(
+        command("reproduce", "smoke", "--out", out), "training needs torch", "pip install"
+    )
     assert not out.exists()
     assert command("reproduce", "smoke", "--out", out, "--dry-run").code == 0
+
+
+ONE, OTHER, THIRD = (tiny_run(seed=seed) for seed in range(3))
+
+
+def test_lines_of_events(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each event once; what was complete before is none."""
+    with LiveTable(tmp_path) as table:
+        table.update({ONE: "done", OTHER: "waiting"})
+        table.update({ONE: "done", OTHER: "running"})
+        table.update({ONE: "done", OTHER: "running"})
+        write_epochs(tmp_path / OTHER.name, [-2.0, -1.0])
+        table.update({ONE: "done", OTHER: "failed"})
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.splitlines() == [
+        f"hardalign: running: {OTHER.name}",
+        f"hardalign: failed: {OTHER.name}, epoch 2, dev acc 20.00",
+    ]
+
+
+@pytest.mark.parametrize(("height", "hidden"), [(20, 0), (8, 1)])
+def test_live_table(
+    height: int, hidden: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What runs comes first, and what there is no room for is counted."""
+    screen = io.StringIO()
+    terminal = Console(file=screen, force_terminal=True, width=100, height=height)
+    monkeypatch.setattr(reproduce, "console", lambda: terminal)
+    write_epochs(tmp_path / OTHER.name, [-2.0, -1.0])
+    with LiveTable(tmp_path) as table:
+        table.update({ONE: "done", OTHER: "running", THIRD: "waiting"})
+    shown = screen.getvalue()
+    assert "1 running, 1 waiting, 1 done" in shown
+    assert "20.00" in shown
+    assert ("and 1 more" in shown) == bool(hidden)
+    assert (ONE.name in shown) == (not hidden)
+    assert shown.index(OTHER.name) < shown.index(THIRD.name)

@@ -56,7 +56,7 @@ def main(address: str) -> None:
             importlib.import_module(module.name)
     from hardalign.cli.main import COMMANDS, command
     from hardalign.cli.parsing import run
-    from hardalign.experiments import local
+    from hardalign.experiments import engines
 
     for name in COMMANDS:
         with redirect_stdout(io.StringIO()), suppress(SystemExit):
@@ -66,7 +66,7 @@ def main(address: str) -> None:
     from experiments.helpers import Here
 
     SIZES["small"] = TINY
-    local.start_process = Here  # type: ignore[assignment]
+    engines.start_process = Here  # type: ignore[assignment]
     gc.freeze()  # or every fork's collector reads, and so copies, all of this process's memory
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the forks
     with socket.socket(socket.AF_UNIX) as listening:

@@ -36,7 +36,6 @@ SMALLER = {
     "size=8000": "size=120",
     ".test[:1500]": ".test[:100]",
     "--words 1200": "--words 120",
-    "--words 600 --epochs 6 --trials 8": "--words 60 --epochs 1 --trials 1",
 }
 """Sizes that are good to learn from, and sizes that are quick."""
 

@@ -1,15 +1,24 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from hardalign.config import SIZES
 from hardalign.errors import HardalignError, InputError
-from hardalign.experiments.plan import load_plan, parse_plan, shipped_plans
-from hardalign.experiments.settings import settings_of
-from hardalign.report.paper import paper_systems
-from hardalign.runs import Run
+from hardalign.experiments.paper import paper_systems
+from hardalign.experiments.plan import (
+    OVERRIDES,
+    check_overrides,
+    load_plan,
+    options_of,
+    parse_plan,
+    shipped_plans,
+)
+from hardalign.experiments.run import DataFiles, Run
 
 PAPER = set(paper_systems())
 
@@ -24,6 +33,18 @@ def test_product_of_the_axes() -> None:
     runs = parse_plan(text, "a.toml")
     assert len({run.name for run in runs}) == 8
     assert runs[0] == Run("cmudict", "soft", "small", 0, {"epochs": 3})
+
+
+def test_a_list_of_values_is_a_sweep() -> None:
+    text = """
+        systems = ["hard"]
+        corpora = ["toy:copy"]
+        overrides = { dropout = [0.2, 0.4], epochs = 3, batch_size = [5, 20] }
+    """
+    values = [
+        (run.overrides["dropout"], run.overrides["batch_size"]) for run in parse_plan(text, "")
+    ]
+    assert values == [(0.2, 5), (0.2, 20), (0.4, 5), (0.4, 20)]
 
 
 def test_grids_are_united() -> None:
@@ -76,9 +97,10 @@ def test_the_paper() -> None:
     corpora = Counter(run.corpus.partition("/")[0] for run in runs)
     assert corpora == {"g2p": 2 * 14, "news15": 11 * 14, "conll2017": 51 * 14}
     for run in runs:
-        training = settings_of(run).training
-        assert training.batch_size == (50 if run.corpus.startswith("news15/") else 20)
-        assert training.clip == (5 if run.size == "large" else None)
+        options, news = options_of(run), run.corpus.startswith("news15/")
+        assert options["batch_size"] == (50 if news else 20)
+        assert run.overrides.get("hold_out", True) == (not news)
+        assert options["clip"] == (5 if run.size == "large" else None)
 
 
 def test_the_paper_has_three_parts() -> None:
@@ -99,17 +121,20 @@ def test_other_shipped_plans() -> None:
     [
         ("systems = 3 4", ["is not TOML", "line 1"]),
         ('corpora = ["cmudict"]', ["systems: is missing"]),
-        ('systems = ["hard"]\ncorpora = "cmudict"', ["corpora", "not a list of names"]),
-        ('systems = ["hard"]\ncorpora = []', ["corpora", "not a list"]),
-        ('systems = ["hard"]\ncorpora = ["cmudict"]\nseeds = [true]', ["seeds", "numbers"]),
+        ('systems = ["hard"]\ncorpora = "cmudict"', ["corpora: Expected array"]),
+        ('systems = ["hard"]\ncorpora = []', ["corpora: is an empty list"]),
+        ('systems = ["hard"]\ncorpora = ["cmudict"]\nseeds = [true]', ["seeds: Expected int"]),
         ('systems = ["hard"]\ncorpora = ["cmudict"]\nseed = [1]', ["seed:", "seeds"]),
         ('systems = ["hrad"]\ncorpora = ["cmudict"]', ["systems", "'hrad'"]),
         ('systems = ["hard"]\ncorpora = ["cmudict"]\nsizes = ["huge"]', ["sizes", "small, large"]),
         ('systems = ["hard"]\ncorpora = ["danish"]', ["corpora", "conll2017/danish"]),
-        ('systems = ["hard"]\ncorpora = ["cmudict"]\noverrides = 3', ["overrides", "table"]),
+        (
+            'systems = ["hard"]\ncorpora = ["cmudict"]\noverrides = 3',
+            ["overrides: Expected object", "[overrides]"],
+        ),
         (
             'systems = ["hard"]\ncorpora = ["cmudict"]\noverrides = { epoch = 1 }',
-            ["overrides.epoch:", "epochs"],
+            ["overrides: epoch:", "epochs"],
         ),
         (
             'systems = ["hard"]\ncorpora = ["cmudict"]\noverrides = { epochs = -1 }',
@@ -117,14 +142,22 @@ def test_other_shipped_plans() -> None:
         ),
         (
             'systems = ["hard"]\ncorpora = ["cmudict"]\noverrides = { dropout = nan }',
-            ["overrides.dropout: must be a finite number"],
+            ["overrides: dropout must be at least 0"],
+        ),
+        (
+            'systems = ["hard"]\ncorpora = ["cmudict"]\noverrides = { epochs = [] }',
+            ["overrides: epochs: is a list without values"],
+        ),
+        (
+            'systems = ["hard"]\ncorpora = ["g2p/NETtalk"]\noverrides = { hold_out = false }',
+            ["overrides: hold_out: g2p/NETtalk has a development part"],
         ),
         ("grid = 3", ["[[grid]]"]),
         ("data = 3", ["[data.NAME]"]),
-        ("[data]\nmine = 3", ["[data.mine]"]),
+        ("[data]\nmine = 3", ["data: Expected object", "[data.NAME]"]),
         ('[data.cmudict]\ntrain = "a"', ["data.cmudict", "that no corpus has"]),
-        ('[data.mine]\ntrain = "a"\ndev = "b"', ["data.mine.test: must name a file"]),
-        ('[data.mine]\nspeech = "a"', ["data.mine.speech: there is no such key"]),
+        ('[data.mine]\ntrain = "a"\ndev = "b"', ["data.mine: test: must name a file"]),
+        ('[data.mine]\nspeech = "a"', ["data.mine: speech: there is no such key"]),
         ('[data.mine]\ntrain = "a"\ndev = "b"\ntest = "c"', ["data.mine:", "a: cannot be read"]),
         (
             '[data.mine]\ntrain = "a"\ndev = "b"\ntest = "c"\nformat = "tsv"',
@@ -132,7 +165,7 @@ def test_other_shipped_plans() -> None:
         ),
         (
             '[data.mine]\ntrain = "a"\ndev = "b"\ntest = "c"\ncolumns = ["source"]',
-            ["data.mine.columns: ['source'] is not a string"],
+            ["data.mine: columns: Expected str, got array"],
         ),
         ('sizes = ["small"]\n[[grid]]\nsystems = ["hard"]', ["sizes", "[[grid]]"]),
     ],
@@ -142,13 +175,6 @@ def test_what_is_wrong_with_a_plan(text: str, words: list[str]) -> None:
         parse_plan(text, "mine.toml")
     for word in ["mine.toml", *words]:
         assert word in str(caught.value)
-
-
-def test_plans_of_recipes_can_be_read() -> None:
-    plans = list((Path(__file__).parents[2] / "recipes").glob("*.toml"))
-    assert plans
-    for plan in plans:
-        assert load_plan(str(plan))
 
 
 def test_plans_in_files(tmp_path: Path) -> None:
@@ -167,3 +193,48 @@ def test_plans_in_files(tmp_path: Path) -> None:
             load_plan(str(wrong))
     with pytest.raises(HardalignError, match=r"no such plan.*smoke"):
         load_plan("smokey")
+
+
+FILES = DataFiles("train", "dev", "test", "pairs", "abc")
+
+
+def test_options_are_those_of_the_size_then_the_overrides() -> None:
+    small, large = (options_of(Run("cmudict", "soft", size, 7)) for size in ("small", "large"))
+    assert small["size"] == replace(SIZES["small"], system="soft")
+    assert large["size"] == replace(SIZES["large"], system="soft")
+    assert (small["seed"], small["clip"], large["clip"]) == (7, None, 5.0)
+    overrides = {"clip": 2, "dropout": 0.1, "copying": True, "words": 9, "members": 3}
+    found = options_of(Run("cmudict", "hard", "large", 0, overrides))
+    assert found["size"] == replace(SIZES["large"], dropout=0.1, copying=True)
+    assert (found["clip"], found["members"]) == (2.0, 3)
+    assert "words" not in found  # it is the corpus's
+
+
+@pytest.mark.parametrize(
+    ("run", "words"),
+    [
+        (Run("cmudict", "harder"), "'harder'"),
+        (Run("cmudict", "hard", "huge"), "'huge'"),
+        (Run("cmudict", "hard", overrides={"dropuot": 0.1}), "dropuot: .*dropout"),
+        (Run("cmudict", "hard", overrides={"epochs": -1}), "epochs"),
+        (Run("cmudict", "hard", overrides={"tags": "outside"}), "tags must be inside or beside"),
+        (Run("cmudict", "soft", overrides={"copying": True}), "soft cannot copy"),
+        (Run("cmudict", "hard", overrides={"members": 0}), "members must be from 1"),
+        (Run("cmudict", "hard", overrides={"normalization": "NFX"}), "one of NFC"),
+        (Run("mine", "hard", overrides={"words": 9}, files=FILES), "words: is for corpora"),
+    ],
+)
+def test_no_such_thing(run: Run, words: str) -> None:
+    with pytest.raises(HardalignError, match=words):
+        options_of(run)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("epochs", 1.5), ("epochs", True), ("clip", "5"), ("tags", 1), ("strip_stress", 1)],
+)
+def test_values_of_another_type(name: str, value: Any) -> None:
+    with pytest.raises(HardalignError, match=f"^{name}: Expected"):
+        check_overrides({name: value})
+    assert repr(check_overrides({"clip": 5})) == repr(check_overrides({"clip": 5.0}))
+    assert not {"system", "seed", "size"} & OVERRIDES.keys()

@@ -16,11 +16,10 @@ from attack.harness import Outcome, call, call_line
 from attack.world import World, make_world
 from hardalign.config import SIZES
 from hardalign.errors import HardalignError
-from hardalign.experiments.execute import execute
-from hardalign.experiments.tune import write_plan
+from hardalign.experiments.run import FAILURE, RESULT, RUN, Run, prepare, write_failure
+from hardalign.experiments.worker import execute
 from hardalign.files import HOLDER, LOCK
 from hardalign.model_folder import CHECKPOINT, CONFIG, METRICS, VOCABULARY, WEIGHTS
-from hardalign.runs import FAILURE, RESULT, RUN, Run, write_failure, write_run
 from hardalign.training.job import Reporter
 
 FAULTS = ("full disk", "failed rename", "failed sync")
@@ -119,8 +118,6 @@ WRITERS: dict[str, Callable[[Path], Outcome]] = {
         "split", "pairs.tsv", out=Path("parts"), dev=0.3, overwrite=True, folder=f
     ),
     "report.md": lambda f: call("reproduce", report=Path("grid"), folder=f),
-    "results.csv": lambda f: call("reproduce", report=Path("grid"), folder=f),
-    "tables.tex": lambda f: call("reproduce", report=Path("grid"), folder=f),
 }
 
 
@@ -129,8 +126,8 @@ WRITERS: dict[str, Callable[[Path], Outcome]] = {
 def test_what_a_command_writes(
     name: str, fault: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if name.endswith((".md", ".csv", ".tex")):  # pictures take seconds, and are written alike
-        monkeypatch.setattr("hardalign.report.write.save_figures", lambda *_: {})
+    if name.endswith(".md"):  # pictures take seconds, and are written alike
+        monkeypatch.setattr("hardalign.experiments.report.save_figures", lambda *_: [])
     assert WRITERS[name](folder).code == 0
     (path,) = folder.rglob(name)
     path.write_bytes(b"what was there before")
@@ -196,10 +193,9 @@ def test_going_on_with_training(
 
 RUN_OF_GRID = Run("toy:copy", "hard", overrides={"words": 30, "epochs": 1, "encoder": 4})
 RECORDS: dict[str, Callable[[Path], object]] = {
-    RUN: lambda folder: write_run(folder, RUN_OF_GRID),
+    RUN: lambda folder: prepare(folder.parent, RUN_OF_GRID),
     FAILURE: lambda folder: write_failure(folder, "why"),
     RESULT: lambda folder: execute(RUN_OF_GRID, folder, Reporter()),
-    "best.toml": lambda folder: write_plan(folder / "best.toml", RUN_OF_GRID, "the best"),
 }
 
 
@@ -208,14 +204,16 @@ RECORDS: dict[str, Callable[[Path], object]] = {
 def test_records_of_runs(
     name: str, fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    folder = tmp_path / RUN_OF_GRID.name
+    folder.mkdir()
     with monkeypatch.context() as patch:
         inject(fault, name, patch)
         with pytest.raises(HardalignError, match=f"{name}: cannot be written"):
-            RECORDS[name](tmp_path)
-    assert not (tmp_path / name).exists()
-    assert not list(tmp_path.glob(".*.part"))
-    RECORDS[name](tmp_path)
-    assert (tmp_path / name).stat().st_size
+            RECORDS[name](folder)
+    assert not (folder / name).exists()
+    assert not list(folder.glob(".*.part"))
+    RECORDS[name](folder)
+    assert (folder / name).stat().st_size
 
 
 def test_the_cache_of_a_dictionary_on_a_full_disk(folder: Path) -> None:

@@ -22,9 +22,9 @@ import safetensors.numpy
 from attack.harness import Outcome, call, call_line
 from attack.mutation import ODD_BYTES, ODD_NUMBERS, ODD_TEXTS, damaged, damaged_value
 from attack.world import FILES, PLAN, SUFFIXES, World
-from hardalign.cli.engines import EngineOptions
 from hardalign.cli.main import COMMANDS, command
 from hardalign.cli.options import FileOptions, PairOptions
+from hardalign.cli.reproduce import EngineOptions
 from hardalign.model_folder import (
     CHECKPOINT,
     CONFIG,
@@ -131,14 +131,13 @@ POSITIONALS = {
     "score": ("hard", "pairs.tsv"), "align": ("hard", "pairs.tsv"), "plot": ("hard", "ab", "AB"),
     "analyze": ("hard", "pairs.tsv"), "info": ("hard",), "lexicon": ("lexicon", "words.txt"),
     "errors": ("hard", "pairs.tsv"), "compare": ("hard", "monotonic", "pairs.tsv"), "check": ("pairs.tsv",), "split": ("pairs.tsv",),
-    "corpora": ("toy:copy",), "reproduce": ("plan.toml",), "tune": ("pairs.tsv",), "serve": ("hard",),
+    "corpora": ("toy:copy",), "reproduce": ("plan.toml",), "serve": ("hard",),
     "export": ("hard", "out.onnx"), "completion": ("bash",),
 }  # fmt: skip
 NEEDED = {
     "train": ("--dev", "pairs.tsv", "--out", "new"),
     "lexicon": ("--style", "mfa"),
     "split": ("--out", "new"),
-    "tune": ("--dev", "pairs.tsv", "--out", "new"),
     "reproduce": ("--out", "new"),
 }
 
@@ -180,16 +179,15 @@ def arguments(world: World, draw: random.Random) -> Outcome:
 
 @contextmanager
 def _tame() -> Iterator[None]:
-    """Nothing is served, tuned or downloaded."""
+    """Nothing is served or downloaded."""
+
     from hardalign.errors import HardalignError
-    from hardalign.experiments.tune import Trials
 
     def refuse(*_: Any, **__: Any) -> None:
         raise HardalignError("not while fuzzing")
 
     with (
         mock.patch("hardalign.serve.server.run"),
-        mock.patch("hardalign.experiments.tune.run_trials", return_value=Trials({}, {})),
         mock.patch("hardalign.data.corpora._download", refuse),
         mock.patch("hardalign.data.corpora._cmudict", refuse),  # a second each
     ):
@@ -312,7 +310,7 @@ def _report(folder: Path, draw: random.Random) -> Outcome:
             value = damaged_value(json.loads(path.read_text()), draw)
             path.write_text(json.dumps(value), encoding="utf-8", errors="surrogatepass")
     # Pictures take a second each and are made from the same figures as the tables.
-    with mock.patch("hardalign.report.write.save_figures", return_value={}):
+    with mock.patch("hardalign.experiments.report.save_figures", return_value=[]):
         if draw.random() < 0.3:
             return call("reproduce", "plan.toml", out=Path("grid"), dry_run=True, folder=folder)
         return call("reproduce", report=Path("grid"), folder=folder)

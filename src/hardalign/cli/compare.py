@@ -101,7 +101,7 @@ def _cut(layout: Format) -> tuple[str, ...]:
 
 
 def _print(result: Contest, words: int) -> None:
-    from hardalign.report.markup import Table
+    from hardalign.table import Table
 
     rows = [
         (model.model, f"{m.acc:.2f}", f"{m.wer:.2f}", f"{m.per:.4f}", f"{m.mld:.4f}", str(alone))

@@ -21,7 +21,7 @@ from hardalign.version import __version__
 COMMANDS = (
     *("train", "predict", "evaluate", "score", "align", "plot", "analyze", "info"),
     *("lexicon", "errors", "compare", "check", "split", "corpora"),
-    *("reproduce", "tune", "serve", "export", "completion"),
+    *("reproduce", "serve", "export", "completion"),
 )
 """The commands; each is a function of that name in a module of that name beside this one."""
 

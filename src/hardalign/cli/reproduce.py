@@ -2,21 +2,76 @@
 
 from __future__ import annotations
 
+import math
+import signal
 import sys
+import time
+import uuid
+from collections import Counter
+from contextlib import redirect_stdout
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
-from hardalign.cli.console import note
-from hardalign.cli.engines import EngineOptions, watched_runs
-from hardalign.cli.options import OptionalFolder, Text, optional
+from hardalign.cli.console import console, cores, note
+from hardalign.cli.options import Number, OptionalFolder, Text, optional
 from hardalign.errors import HardalignError
 
 if TYPE_CHECKING:
-    from hardalign.experiments.engine import State
-    from hardalign.runs import Run
+    from hardalign.experiments.engines import Engine, State
+    from hardalign.experiments.run import Run
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """Where to run."""
+
+    engine: Literal["local", "ray"] = "local"
+    """Processes of this machine, or of a Ray cluster."""
+    workers: Number = None
+    """Runs at a time. (default: one per core)"""
+    address: Annotated[Text, optional("A")] = None
+    """Of a Ray cluster, e.g. auto on one of its machines. (default: a new one, of this machine)"""
+    cpus_per_run: float = 1
+    """What Ray reserves for a run; each uses one thread."""
+    gpus_per_run: float = 0
+    """What Ray reserves for a run; 0.5 lets two share a GPU."""
+    data_dir: Annotated[OptionalFolder, optional("D")] = None
+    """Folder with local copies of corpora, on every machine."""
+
+    def check(self) -> None:
+        """Refuse what cannot work, before a folder is made."""
+        if self.workers is not None and self.workers < 1:
+            raise HardalignError(f"--workers must be at least 1, not {self.workers}")
+        need = self.cpus_per_run, self.gpus_per_run
+        if not min(need) >= 0 or not 0 < max(need) < math.inf:
+            raise HardalignError("--cpus-per-run and --gpus-per-run: a run needs some of one")
+        if self.engine == "local":
+            if self.address is not None:
+                raise HardalignError("--address goes with --engine ray")
+            import hardalign.training  # noqa: F401 - raises if torch is not installed
+
+    def open(self, folder: Path) -> Engine:
+        """Start the engine for the runs of a grid's folder."""
+        from hardalign.experiments.engines import Cluster, Local
+
+        folder = folder.absolute()
+        device = "cpu" if self.engine == "ray" and not self.gpus_per_run else "auto"
+        arguments = [uuid.uuid4().hex, device]
+        arguments += [str(self.data_dir.absolute())] if self.data_dir else []
+        if self.engine == "local":
+            return Local(folder, arguments, self.workers or cores())
+        return Cluster(
+            folder,
+            arguments,
+            address=self.address,
+            workers=self.workers,
+            cpus=self.cpus_per_run,
+            gpus=self.gpus_per_run,
+        )
 
 
 def reproduce(
@@ -33,23 +88,24 @@ def reproduce(
 
     $ hardalign reproduce --report runs/smoke
 
-    Each run has a folder in DIR, named after its settings. The same command once more goes on where
-    it was interrupted, tries again what failed, and repeats nothing that is complete; a changed
-    plan runs what is new in it. At the end the accuracy of each system is printed. The exit status
-    is 1 if some runs are not complete.
+    Each run has a folder in DIR, named after its settings. The same command once more resumes what
+    was interrupted, retries what failed, and repeats nothing that is complete; of a changed plan it
+    runs what is new. At the end the accuracy of each system is printed. The exit status is 1 if
+    some runs are not complete, and 2 if none is because the input is wrong.
 
     Args:
         plan: g2p, transliteration, inflection, paper (all 896 runs), subset (25 of them) or smoke;
-            or a TOML file with systems, corpora (or files of your own), sizes, seeds and overrides.
+            or a TOML file with systems, corpora (or files of your own), sizes, seeds and overrides,
+            where a list of values is a sweep.
         out: Folder for the runs.
-        report: Make the tables of the runs in this folder.
-        dry_run: Only list the runs, and how long those at most take that are like some in DIR.
+        report: Write the tables and figures of the runs in this folder.
+        dry_run: Only list the runs, and which are complete.
         where: Where to run.
     """
     if report is not None:
         if plan is not None or out is not None:
             raise HardalignError("give either a plan and --out DIR, or --report DIR")
-        from hardalign.report.write import write_report
+        from hardalign.experiments.report import write_report
 
         for path in write_report(report):
             print(path)
@@ -57,59 +113,126 @@ def reproduce(
     if plan is None or out is None:
         raise HardalignError("give a plan and --out DIR; see hardalign reproduce --help")
 
-    from hardalign.experiments.engine import run_all
+    from hardalign.experiments.engines import run_all
     from hardalign.experiments.plan import load_plan
+    from hardalign.experiments.run import RESULT
+    from hardalign.files import make_folder
 
     runs = load_plan(plan)
     if dry_run:
-        _list(runs, out)
+        for run in runs:
+            done = (out / run.name / RESULT).exists()
+            print(f"{run.name}\t{'complete' if done else 'to do'}")
         return
     where.check()
-    with watched_runs(out) as table:
-        states = run_all(runs, out, where.open(out), table)
+    make_folder(out)
+    try:
+        # Ray writes about its machines to standard output.
+        with redirect_stdout(sys.stderr), LiveTable(out) as table:
+            states = run_all(runs, out, where.open(out), table.update)
+    except KeyboardInterrupt:
+        note(f"interrupted; the same command resumes the runs in {out}")
+        sys.exit(128 + signal.SIGINT)
     sys.exit(_conclude(states, out))
 
 
-def _list(runs: list[Run], out: Path) -> None:
-    """Prints each run with the time it still needs, where that was measured."""
-    from hardalign.data.text import plural
-    from hardalign.experiments.estimate import seconds_left
-    from hardalign.runs import RESULT
-
-    total, unknown = 0.0, 0
-    for run, seconds in seconds_left(runs, out).items():
-        if (out / run.name / RESULT).exists():
-            time = "complete"
-        elif seconds is None:
-            time, unknown = "unknown", unknown + 1
-        else:
-            time, total = f"at most {timedelta(seconds=round(seconds))}", total + seconds
-        print(f"{run.name}\t{time}")
-    known = f"at most {timedelta(seconds=round(total))} of one core"
-    more = f", and {unknown} of unknown length" if unknown else ""
-    print(f"{plural(len(runs), 'run', 'runs')}\t{known}{more}")
-
-
 def _conclude(states: dict[Run, State], out: Path) -> int:
-    """Prints the figures of the runs and says how it went, failures last.
-
-    Returns:
-        The exit status: 0 if all runs are complete, or else 1.
-    """
-    from hardalign.cli.runs_table import note_failures
-    from hardalign.report.cells import collect
-    from hardalign.report.tables import summary_table
-    from hardalign.runs import read_result
+    """Print the figures of the runs, say what went wrong, and return the exit status."""
+    from hardalign.experiments.run import LOG, read_failures, read_result
+    from hardalign.experiments.tables import collect, summary_table
 
     done = [run for run, state in states.items() if state == "done"]
+    failed = [run for run, state in states.items() if state == "failed"]
     if done:
         print(summary_table(collect(read_result(out / run.name) for run in done)).text(), end="")
-    note_failures(states, out)
+    failures = read_failures(out)
+    for run, state in states.items():
+        if state == "busy":
+            note(f"{run.name}: another command is at work on it")
+        elif state == "failed":
+            failure, log = failures[run.name], out / run.name / LOG
+            note(f"{run.name}: {failure.error} (attempt {failure.attempt}; {log})")
     note(f"{len(done)} of {len(states)} runs are complete in {out}")
-    if failed := list(states.values()).count("failed"):
-        note(f"{failed} failed; the same command tries them again")
+    if failed:
+        note(f"{len(failed)} failed; the same command tries them again")
     if done:
-        note(
-            f"hardalign reproduce --report {out} compares the systems and makes tables and figures"
-        )
-    return 0 if len(done) == len(states) else 1
+        note(f"hardalign reproduce --report {out} compares the systems in tables and figures")
+    if len(done) == len(states):
+        return 0
+    refused = len(failed) == len(states) and all(failures[run.name].refused for run in failed)
+    return 2 if refused else 1
+
+
+_STYLES: dict[State, str] = {
+    "running": "bold",
+    "failed": "red",
+    "busy": "yellow",
+    "waiting": "dim",
+    "done": "green",
+}
+"""In the order of the table: a terminal may not have room for all runs."""
+_INTERVAL = 1.0
+"""Seconds between two readings of the runs' progress from their folders."""
+
+
+class LiveTable:
+    """The runs as they go: a live table on a terminal, a line per event elsewhere."""
+
+    def __init__(self, folder: Path) -> None:
+        from rich.live import Live
+
+        self._folder = folder
+        self._console = console()
+        self._live = Live(console=self._console, auto_refresh=False, transient=True)
+        self._states: dict[Run, State] = {}
+        self._started = self._shown = time.monotonic()
+
+    def __enter__(self) -> LiveTable:
+        if self._console.is_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()
+
+    def update(self, states: dict[Run, State]) -> None:
+        """Show the states, and on a terminal how far each run has come."""
+        changed = {run for run, state in states.items() if self._states.get(run) != state}
+        first, self._states = not self._states, dict(states)
+        if not self._console.is_terminal:
+            for run, state in states.items():
+                # At first, what is complete already is no news.
+                if run in changed and state != "waiting" and not (first and state == "done"):
+                    epoch, accuracy, _ = self._progress(run)
+                    progress = f", epoch {epoch}, dev acc {accuracy}" if epoch else ""
+                    note(f"{state}: {run.name}{progress}")
+        elif changed or time.monotonic() - self._shown > _INTERVAL:
+            self._shown = time.monotonic()
+            self._live.update(self._table(), refresh=True)
+
+    def _table(self) -> Any:
+        from rich.table import Table
+
+        counts, order = Counter(self._states.values()), list(_STYLES)
+        title = ", ".join(f"{counts[state]} {state}" for state in order if counts[state])
+        table = Table(title=f"{title}; {timedelta(seconds=int(time.monotonic() - self._started))}")
+        for column in ("run", "state", "epoch", "dev acc", "words/s"):
+            table.add_column(column, justify="left" if column in ("run", "state") else "right")
+        room = max(1, self._console.height - 6)
+        runs = sorted(self._states, key=lambda run: order.index(self._states[run]))
+        for run in runs[:room]:
+            state = self._states[run]
+            table.add_row(run.name, state, *self._progress(run), style=_STYLES[state])
+        if len(runs) > room:
+            table.caption = f"and {len(runs) - room} more"
+        return table
+
+    def _progress(self, run: Run) -> tuple[str, str, str]:
+        """Return the last epoch, the best accuracy and the speed, empty before the first epoch."""
+        from hardalign.experiments.run import epochs_of
+
+        rows = epochs_of(self._folder / run.name)
+        if not rows:
+            return "", "", ""
+        epoch, speed = rows[-1]["epoch"], rows[-1]["words_per_second"]
+        return str(epoch), f"{max(row['dev_acc'] for row in rows):.2f}", f"{speed:.0f}"

@@ -1,22 +1,23 @@
-"""Plans: which runs a grid has, written down in TOML.
+"""Plans: which runs a grid has, written in TOML.
 
     systems = ["soft", "hard"]
     corpora = ["conll2017/danish", "mine"]
-    sizes = ["small"]                # if not given: small
-    seeds = [0, 1, 2]                # if not given: 0
+    sizes = ["small"]                # default: small
+    seeds = [0, 1, 2]                # default: 0
 
     [overrides]                      # any setting of the model or the training
     epochs = 20
+    dropout = [0.2, 0.4]             # a list is a sweep: a run for each value
 
-    [data.mine]                      # files of your own, named from the plan's folder
+    [data.mine]                      # files of your own, relative to the plan's folder
     train = "train.tsv"
     dev = "dev.tsv"
     test = "test.tsv"
-    format = "lexicon"               # if not given: pairs
+    format = "lexicon"               # default: pairs
     columns = "target,source"        # and other settings of a format, where they differ
 
 A plan of several parts has a ``[[grid]]`` with the first five keys for each. Runs that are in
-several parts are run once.
+several parts are run once. Without overrides a run is trained by the paper's recipe.
 """
 
 from __future__ import annotations
@@ -24,42 +25,54 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib import resources
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
-from hardalign.config import find_size
+import msgspec
+
+from hardalign.config import CLIPS, ModelConfig, TrainingConfig, find_size
 from hardalign.data.corpora import CORPORA, registry, unknown_corpus
 from hardalign.data.formats import FORMATS
+from hardalign.data.text import NORMALIZATIONS
 from hardalign.errors import HardalignError, InputError
-from hardalign.experiments.settings import check_overrides, settings_of
+from hardalign.experiments.run import DataFiles, Run
 from hardalign.files import check_regular
-from hardalign.runs import DataFiles, Run
+from hardalign.model_folder import MOST_MEMBERS
+from hardalign.options import check_options
 from hardalign.systems import find_system
 
-_KEYS = {"corpora": str, "systems": str, "sizes": str, "seeds": int}
-_DEFAULTS: dict[str, list[Any]] = {"sizes": ["small"], "seeds": [0]}
 _SHIPPED = resources.files("hardalign.experiments") / "plans"
+_AXES = {"corpora": list[str], "systems": list[str], "sizes": list[str], "seeds": list[int]}
+_DEFAULTS: dict[str, list[Any]] = {"sizes": ["small"], "seeds": [0]}
 _PARTS = ("train", "dev", "test")
-_SETTINGS = {
-    "columns": str,
-    "source_separator": str,
-    "target_separator": str,
-    "tag_separator": str,
+_FORMAT = {
+    **dict.fromkeys(("columns", "source_separator", "target_separator", "tag_separator"), str),
     "source_case": str,
     "max_length": int,
 }
-"""What of a format may be otherwise. Its normal form is an override, for corpora too."""
+"""What of a format may differ. Its normalization is an override, for corpora too."""
+_MODEL = {name: hint for name, hint in get_type_hints(ModelConfig).items() if name != "system"}
+_RECIPE = ("epochs", "batch_size", "learning_rate", "patience", "clip", "average", "invent")
+_TRAINING = {name: get_type_hints(TrainingConfig)[name] for name in _RECIPE}
+_MEMBERS = {"members": int, "refit": bool}
+CORPUS = {"words": int, "strip_stress": bool, "hold_out": bool}
+"""What of a corpus is used; ``hold_out = false`` is for corpora without a development part: train
+on all of the training part, and stop and choose by the test part, as the paper did with NEWS."""
+READING = {"normalization": str, "target_parts": bool}
+OVERRIDES: dict[str, Any] = _MODEL | _TRAINING | _MEMBERS | CORPUS | READING
+"""The settings that a plan may override, with their types."""
 
 
 def shipped_plans() -> list[str]:
-    """Returns the names of the plans that come with hardalign."""
+    """Return the names of the plans that come with hardalign."""
     return sorted(file.name.removesuffix(".toml") for file in _SHIPPED.iterdir())
 
 
 def load_plan(plan: str) -> list[Run]:
-    """Returns the runs of a shipped plan or of a TOML file, in its order.
+    """Return the runs of a shipped plan or of a TOML file, in its order.
 
     Raises:
         InputError: With the file and the key that is wrong.
@@ -80,25 +93,22 @@ def load_plan(plan: str) -> list[Run]:
 
 
 def parse_plan(text: str, file: str) -> list[Run]:
-    """Returns the runs of a plan's text; ``file`` is for messages, and where its files are."""
+    """Return the runs of a plan's text; ``file`` is for messages, and where its files are."""
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"is not TOML: {error}", file=file) from error
     try:
-        tables = document.pop("data", {})
-        if not isinstance(tables, dict):
-            raise HardalignError("data: is not a table; write [data.NAME]")
+        with _key("data"):
+            tables = _converted(document.pop("data", {}), dict[str, dict[str, Any]], "[data.NAME]")
         data = {name: _data(name, table, Path(file)) for name, table in tables.items()}
         grids = document.pop("grid", None)
         if grids is None:
             grids = [document]
         elif document:
-            raise HardalignError(
-                f"{', '.join(document)}: belongs into a [[grid]], as there are some"
-            )
-        elif not isinstance(grids, list) or not all(isinstance(grid, dict) for grid in grids):
-            raise HardalignError("grid: is not a list of tables; write [[grid]]")
+            raise HardalignError(f"{', '.join(document)}: belongs in a [[grid]]")
+        with _key("grid"):
+            grids = _converted(grids, list[dict[str, Any]], "[[grid]]")
         runs = [run for grid in grids for run in _runs(grid, data)]
         if unused := sorted(set(data) - {run.corpus for run in runs}):
             raise HardalignError(
@@ -109,84 +119,133 @@ def parse_plan(text: str, file: str) -> list[Run]:
     return list({run.name: run for run in runs}.values())
 
 
-def check_corpus(name: str) -> None:
-    """Makes sure that there is a corpus of that name, whether or not its files are here.
+def options_of(run: Run) -> dict[str, Any]:
+    """Return the arguments of ``hardalign.train`` that a run decides.
 
     Raises:
-        HardalignError: If there is none.
+        HardalignError: If it has no such system or size, or an override makes no sense.
     """
-    if name not in CORPORA and name not in registry():
-        raise HardalignError(unknown_corpus(name, tuple(CORPORA)))
+    find_system(run.system)
+    overrides = check_overrides(run.overrides)
+    if run.files is not None and (misplaced := sorted(set(overrides) & set(CORPUS))):
+        raise HardalignError(f"{misplaced[0]}: is for corpora, not for files of your own")
+    if "hold_out" in overrides and (
+        run.corpus not in registry() or any(f.split == "dev" for f in registry()[run.corpus].files)
+    ):
+        raise HardalignError(f"hold_out: {run.corpus} has a development part")
+    model = replace(find_size(run.size), system=run.system, **_chosen(overrides, _MODEL))
+    check_options(model)
+    recipe = {"clip": CLIPS[run.size], "seed": run.seed} | _chosen(overrides, _TRAINING)
+    training = TrainingConfig(**recipe)
+    if not 1 <= overrides.get("members", 1) <= MOST_MEMBERS:
+        raise HardalignError(f"members must be from 1 to {MOST_MEMBERS}")
+    if overrides.get("normalization", "NFC") not in NORMALIZATIONS:
+        raise HardalignError(f"normalization: must be one of {', '.join(NORMALIZATIONS)}")
+    return {
+        "system": run.system,
+        "size": model,
+        **{name: getattr(training, name) for name in (*_RECIPE, "seed")},
+        **_chosen(overrides, _MEMBERS),
+    }
 
 
-def _data(name: str, table: Any, file: Path) -> DataFiles:
-    """Returns the files that a table ``[data.NAME]`` names, from the plan's folder."""
-    where = f"data.{name}"
-    if not isinstance(table, dict):
-        raise HardalignError(f"{where}: is not a table; write [{where}]")
-    if name in CORPORA or name in registry() or set(name) & set("/\\:. "):
-        raise HardalignError(f"{where}: choose a name of letters and digits that no corpus has")
-    if unknown := sorted(set(table) - {*_PARTS, "format", *_SETTINGS}):
-        keys = ", ".join([*_PARTS, "format", *_SETTINGS])
-        raise HardalignError(f"{where}.{unknown[0]}: there is no such key; there are {keys}")
-    if missing := [part for part in _PARTS if not isinstance(table.get(part), str)]:
-        raise HardalignError(f"{where}.{missing[0]}: must name a file")
-    layout = table.get("format", "pairs")
-    if layout not in list(FORMATS):  # it may be anything, such as a list
-        raise HardalignError(
-            f"{where}: no format is called {layout!r}; there are {', '.join(FORMATS)}"
-        )
-    settings = {key: table[key] for key in _SETTINGS if key in table}
-    for key, value in settings.items():
-        if type(value) is not _SETTINGS[key]:
-            what = "a number" if _SETTINGS[key] is int else "a string"
-            raise HardalignError(f"{where}.{key}: {value!r} is not {what}")
-    with _named(where):
+def check_overrides(overrides: dict[str, Any]) -> dict[str, Any]:
+    """Return overrides of the declared types; 5 and 5.0 become equal, so that they name one run.
+
+    Raises:
+        HardalignError: Naming the key that is unknown or has a value of another type.
+    """
+    checked = {}
+    for name, value in overrides.items():
+        if name not in OVERRIDES:
+            raise HardalignError(
+                f"{name}: there is no such setting; there are {', '.join(OVERRIDES)}"
+            )
+        with _key(name):
+            checked[name] = _converted(value, OVERRIDES[name])
+    return checked
+
+
+def _chosen(overrides: dict[str, Any], names: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in overrides.items() if name in names}
+
+
+def _data(name: str, table: dict[str, Any], file: Path) -> DataFiles:
+    """Return the files that a table ``[data.NAME]`` names."""
+    known = {**dict.fromkeys((*_PARTS, "format"), str), **_FORMAT}
+    with _key(f"data.{name}"):
+        if name in CORPORA or name in registry() or set(name) & set("/\\:. "):
+            raise HardalignError("choose a name of letters and digits that no corpus has")
+        if unknown := sorted(set(table) - set(known)):
+            raise HardalignError(
+                f"{unknown[0]}: there is no such key; there are {', '.join(known)}"
+            )
+        if missing := [part for part in _PARTS if part not in table]:
+            raise HardalignError(f"{missing[0]}: must name a file")
+        for key, value in table.items():
+            with _key(key):
+                _converted(value, known[key])
+        layout = table.get("format", "pairs")
+        if layout not in FORMATS:
+            raise HardalignError(f"no format is called {layout!r}; there are {', '.join(FORMATS)}")
+        settings = {key: table[key] for key in _FORMAT if key in table}
         train, dev, test = (file.parent / table[part] for part in _PARTS)
         return DataFiles.of(train, dev, test, layout, **settings)
 
 
 def _runs(grid: dict[str, Any], data: dict[str, DataFiles]) -> Iterator[Run]:
-    """Gives every combination of a grid's corpora, systems, sizes and seeds."""
-    if unknown := sorted(set(grid) - {*_KEYS, "overrides"}):
-        known = ", ".join([*_KEYS, "overrides"])
+    """Yield every combination of a grid's corpora, systems, sizes, seeds and overrides."""
+    if unknown := sorted(set(grid) - {*_AXES, "overrides"}):
+        known = ", ".join([*_AXES, "overrides"])
         raise HardalignError(
             f"{unknown[0]}: there is no such key; there are {known}, and tables [data.NAME]"
         )
-    axes = [_axis(grid, key, kind) for key, kind in _KEYS.items()]
-    overrides = grid.get("overrides", {})
-    if not isinstance(overrides, dict):
-        raise HardalignError("overrides: is not a table; write [overrides]")
-    with _named("overrides", "."):
-        overrides = check_overrides(overrides)
+    axes = [_axis(grid, key) for key in _AXES]
+    with _key("overrides"):
+        table = _converted(grid.get("overrides", {}), dict[str, Any], "[overrides]")
+        swept = [value if isinstance(value, list) else [value] for value in table.values()]
+        if empty := [name for name, values in zip(table, swept, strict=True) if not values]:
+            raise HardalignError(f"{empty[0]}: is a list without values")
+        sweep = [
+            check_overrides(dict(zip(table, values, strict=True))) for values in product(*swept)
+        ]
     for corpus, system, size, seed in product(*axes):
-        with _named("systems"):
+        with _key("systems"):
             find_system(system)
-        with _named("sizes"):
+        with _key("sizes"):
             find_size(size)
-        with _named("corpora"):
-            if corpus not in data:
-                check_corpus(corpus)
-        run = Run(corpus, system, size, seed, overrides, data.get(corpus))
-        with _named("overrides"):
-            settings_of(run)
-        yield run
+        with _key("corpora"):
+            if corpus not in data and corpus not in CORPORA and corpus not in registry():
+                raise HardalignError(unknown_corpus(corpus, tuple(CORPORA)))
+        for overrides in sweep:
+            run = Run(corpus, system, size, seed, overrides, data.get(corpus))
+            with _key("overrides"):
+                options_of(run)
+            yield run
 
 
-def _axis(grid: dict[str, Any], key: str, kind: type) -> list[Any]:
+def _axis(grid: dict[str, Any], key: str) -> list[Any]:
     values = grid.get(key, _DEFAULTS.get(key))
     if values is None:
         raise HardalignError(f"{key}: is missing")
-    if not isinstance(values, list) or not values or {type(value) for value in values} != {kind}:
-        what = "numbers" if kind is int else "names"
-        raise HardalignError(f"{key}: is {values!r}, not a list of {what}")
-    return values
+    with _key(key):
+        if not _converted(values, _AXES[key]):
+            raise HardalignError("is an empty list")
+    return list(values)
+
+
+def _converted(value: Any, kind: Any, syntax: str | None = None) -> Any:
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        advice = f"; write {syntax}" if syntax else ""
+        raise HardalignError(f"{error}{advice}".replace("`", "")) from error
 
 
 @contextmanager
-def _named(key: str, separator: str = ": ") -> Iterator[None]:
-    """Says under which key a wrong value stands."""
+def _key(name: str) -> Iterator[None]:
+    """Put the key in front of messages about its value."""
     try:
         yield
     except HardalignError as error:
-        raise HardalignError(f"{key}{separator}{error}") from error
+        raise HardalignError(f"{name}: {error}") from error

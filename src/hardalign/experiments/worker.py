@@ -1,8 +1,8 @@
-"""The process of one run: ``hardalign.experiments.worker FOLDER COMMAND DEVICE [DATA_DIR]``.
+"""One run from start to end: load, train or resume, evaluate, record.
 
-The same on every engine. What it is to do is in the folder's ``run.json``, what it prints goes to
-``log.txt``, and its exit status is one of those in ``local.py``. It ends when its standard input
-does, which is when whoever started it is gone.
+As a process: ``python -m hardalign.experiments.worker FOLDER COMMAND DEVICE [DATA_DIR]``. What to
+do is in the folder's ``run.json``, what it prints goes to ``log.txt``. It ends when its standard
+input does, that is when whoever started it is gone.
 """
 
 from __future__ import annotations
@@ -12,65 +12,151 @@ import sys
 import threading
 import time
 import traceback
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import hardalign
+from hardalign.data.corpora import load_corpus
+from hardalign.data.formats import Example, evaluation_items
+from hardalign.data.reading import read_examples
 from hardalign.errors import HardalignError
-from hardalign.experiments.execute import execute
-from hardalign.experiments.local import BUSY, DONE, FAILED
-from hardalign.files import BusyError, locked
-from hardalign.runs import read_run, write_failure
+from hardalign.experiments.engines import BUSY, DONE, FAILED
+from hardalign.experiments.plan import READING, options_of
+from hardalign.experiments.run import (
+    FAILURE,
+    RESULT,
+    DataFiles,
+    Result,
+    Run,
+    epochs_of,
+    read_result,
+    read_run,
+    write_failure,
+)
+from hardalign.files import BusyError, locked, sha256, write_json
+from hardalign.metrics import evaluate
+from hardalign.model_folder import MODEL
+from hardalign.predictor import Predictor
+from hardalign.search import Search
 from hardalign.training.checkpoint import Progress
 from hardalign.training.job import Job, Reporter
+from hardalign.version import __version__
 
 
-class Log(Reporter):
-    """A ``Reporter`` that prints a line per epoch."""
+def execute(
+    run: Run,
+    folder: Path,
+    reporter: Reporter,
+    *,
+    data_dir: Path | None = None,
+    device: str = "auto",
+) -> Result:
+    """Complete a run, from the last epoch that its folder has; do nothing if it is complete.
 
-    def note(self, text: str) -> None:
-        """Prints what the user should know."""
-        print(time.strftime("%Y-%m-%d %H:%M:%S"), text, flush=True)
+    The folder must be held by ``lock.locked``; ``data_dir`` has local copies of the corpora.
 
-    def begin(self, progress: Progress, job: Job) -> None:
-        """Says where training starts."""
-        self.note(f"{len(job.train)} training pairs, after epoch {progress.epoch}")
-
-    def epoch(self, row: dict[str, Any]) -> None:
-        """Prints a complete epoch."""
-        self.note(
-            f"epoch {row['epoch']}: loss {row['loss']:.4f}, dev log p "
-            f"{row['dev_log_likelihood']:.4f}, dev acc {row['dev_acc']:.2f}, "
-            f"{row['words_per_second']:.0f} words/s"
+    Raises:
+        HardalignError: If the data is not there, or training diverges.
+    """
+    if (folder / RESULT).exists():
+        return read_result(folder)
+    options = options_of(run) | {
+        "out": folder / MODEL,
+        "device": device,
+        "threads": 1,  # runs side by side use the cores better than one run's threads
+        "resume": True,
+        "reporter": reporter,
+    }
+    overrides = run.overrides
+    reading = {name: overrides[name] for name in READING if name in overrides}
+    if (files := run.files) is None:
+        # The seed is for weights and order only: all runs must have the same test words.
+        corpus = load_corpus(
+            run.corpus,
+            stress=not overrides.get("strip_stress", False),
+            size=overrides.get("words"),
+            data_dir=data_dir,
+            **reading,
         )
+        test = corpus.test
+        if not overrides.get("hold_out", True):
+            corpus = replace(corpus, train=corpus.train + corpus.dev, dev=test)
+        predictor = hardalign.train(corpus, **options)
+    else:
+        paths = (Path(files.train), Path(files.dev), Path(files.test))
+        if DataFiles.of(*paths, files.format, **files.settings) != files:
+            raise HardalignError(
+                f"{files.train}, {files.dev} or {files.test} has changed since the plan was read; "
+                "give the same command again"
+            )
+        layout = replace(files.layout, **reading)
+        test = list(read_examples(files.test, layout, "evaluation"))
+        predictor = hardalign.train(files.train, files.dev, format=layout, **options)
+    result = _evaluate(run, folder, predictor, test)
+    (folder / FAILURE).unlink(missing_ok=True)
+    write_json(folder / RESULT, asdict(result))
+    return result
 
-    def end(self) -> None:
-        """Says that training is over."""
-        self.note("end of training")
+
+def _evaluate(run: Run, folder: Path, predictor: Predictor, test: list[Example]) -> Result:
+    items = evaluation_items(test)
+    counted = predictor.description.format.counted
+    predictions = [counted(best.symbols) for (best,) in predictor.answers(items, Search())]
+    references = [[counted(target) for target in item.targets] for item in items]
+    epochs = epochs_of(folder)
+    return Result(
+        run=run,
+        metrics=evaluate(predictions, references).to_dict(),
+        parameters=predictor.parameters,
+        epochs=len(epochs),
+        seconds=sum(row["seconds"] for row in epochs),
+        sources=len(items),
+        correct=[int(p in targets) for p, targets in zip(predictions, references, strict=True)],
+        sources_sha256=sha256(repr([item.key for item in items]).encode()),
+        version=__version__,
+    )
 
 
-def work(folder: Path, command: str, device: str, data_dir: Path | None) -> int:
-    """Does what the folder says, or records there why that failed; returns the exit status.
+def work(folder: Path, command: str, device: str, data_dir: Path | None = None) -> int:
+    """Complete the run of a folder, or record there why that failed; return the exit status.
 
-    ``command`` names the ``hardalign reproduce`` that this process works for.
+    ``command`` identifies the ``hardalign reproduce`` that this process works for.
     """
     try:
         with locked(folder, command):
             try:
                 execute(read_run(folder), folder, Log(), data_dir=data_dir, device=device)
             except Exception as error:
-                _record(folder, error)
+                known = isinstance(error, HardalignError)
+                trace = None if known else "".join(traceback.format_exception(error))
+                message = str(error) if known else f"{type(error).__name__}: {error}"
+                print(trace or message, flush=True)
+                write_failure(folder, message.partition("\n")[0], trace, refused=known)
                 return FAILED
     except BusyError:
         return BUSY
     return DONE
 
 
-def _record(folder: Path, error: Exception) -> None:
-    known = isinstance(error, HardalignError)
-    trace = None if known else "".join(traceback.format_exception(error))
-    message = str(error) if known else f"{type(error).__name__}: {error}"
-    print(trace or message, flush=True)
-    write_failure(folder, message.partition("\n")[0], trace)
+class Log(Reporter):
+    """Prints a line per epoch."""
+
+    def note(self, text: str) -> None:
+        """Print a line with the time."""
+        print(time.strftime("%Y-%m-%d %H:%M:%S"), text, flush=True)
+
+    def begin(self, progress: Progress, job: Job) -> None:
+        """Say where training starts."""
+        self.note(f"{len(job.train)} training pairs, after epoch {progress.epoch}")
+
+    def epoch(self, row: dict[str, Any]) -> None:
+        """Print the figures of an epoch."""
+        self.note(
+            f"epoch {row['epoch']}: loss {row['loss']:.4f}, dev log p "
+            f"{row['dev_log_likelihood']:.4f}, dev acc {row['dev_acc']:.2f}, "
+            f"{row['words_per_second']:.0f} words/s"
+        )
 
 
 def _end_with_parent() -> None:
@@ -81,4 +167,4 @@ def _end_with_parent() -> None:
 if __name__ == "__main__":
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _folder, _command, _device, *_data = sys.argv[1:]
-    sys.exit(work(Path(_folder), _command, _device, Path(_data[0]) if _data else None))
+    sys.exit(work(Path(_folder), _command, _device, *map(Path, _data)))

@@ -12,7 +12,7 @@ import numpy as np
 from hardalign.data.formats import Example, Format
 from hardalign.data.text import Symbols
 from hardalign.metrics import Metrics, evaluate
-from hardalign.report.significance import LEVEL, Comparison, compare_all
+from hardalign.significance import LEVEL, Comparison, compare_all
 
 
 @dataclass(frozen=True)

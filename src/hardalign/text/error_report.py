@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from hardalign.data.text import Symbols, plural
 from hardalign.plot.panel import label
-from hardalign.report.markup import Table
+from hardalign.table import Table
 from hardalign.text.errors import Confusion, ErrorReport, Outcome
 
 IN_TERMINAL, ON_PAGE = 20, 30

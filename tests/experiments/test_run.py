@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -9,21 +9,21 @@ from hypothesis import strategies as st
 
 from experiments.helpers import result_of, tiny_run, write_epochs
 from hardalign.errors import HardalignError
-from hardalign.files import write_json
-from hardalign.model_folder import METRICS, MODEL, RUN, find_model
-from hardalign.runs import (
+from hardalign.experiments.run import (
     FAILURE,
     RESULT,
     DataFiles,
     Failure,
     Run,
     epochs_of,
+    prepare,
     read_failures,
     read_results,
     read_run,
     write_failure,
-    write_run,
 )
+from hardalign.files import write_json
+from hardalign.model_folder import METRICS, MODEL, RUN, find_model
 
 OVERRIDES = st.dictionaries(
     st.sampled_from(["epochs", "batch_size", "words"]), st.integers(1, 100), max_size=3
@@ -41,6 +41,9 @@ RUNS = st.builds(
 def test_names_can_be_read() -> None:
     assert Run("conll2017/danish", "hard").name == "conll2017-danish.hard.small.0"
     assert Run("toy:copy", "soft", "large", 3).name == "toy-copy.soft.large.3"
+    # As 0.2 named them, so that its runs are not repeated.
+    overrides = {"batch_size": 50}
+    assert Run("a", "hard", overrides=overrides).name == "a.hard.small.0.cd4e2b2c"
 
 
 @given(RUNS, RUNS)
@@ -53,21 +56,37 @@ def test_equal_runs_alone_have_equal_names(one: Run, other: Run) -> None:
 def test_what_is_written_is_read(tmp_path: Path) -> None:
     done, failed = tiny_run(), tiny_run("soft")
     for run in (done, failed):
-        (tmp_path / run.name).mkdir()
-        write_run(tmp_path / run.name, run)
+        assert prepare(tmp_path, run)
         assert read_run(tmp_path / run.name) == run
-    write_json(tmp_path / done.name / RESULT, result_of(done).to_dict())
+    write_json(tmp_path / done.name / RESULT, asdict(result_of(done)))
+    assert not prepare(tmp_path, done)
     write_failure(tmp_path / failed.name, "first")
-    write_failure(tmp_path / failed.name, "out of luck", "Traceback …")
+    write_failure(tmp_path / failed.name, "out of luck", "Traceback …", refused=True)
     assert read_results(tmp_path) == [result_of(done)]
-    assert read_failures(tmp_path) == [Failure(failed, "out of luck", "Traceback …", 2)]
+    failure = Failure("out of luck", "Traceback …", 2, refused=True)
+    assert read_failures(tmp_path) == {failed.name: failure}
 
 
 def test_a_folder_belongs_to_one_run(tmp_path: Path) -> None:
-    write_run(tmp_path, tiny_run())
-    write_run(tmp_path, tiny_run())
+    run = tiny_run()
+    assert prepare(tmp_path, run)
+    assert prepare(tmp_path, run)
+    write_json(tmp_path / run.name / RUN, asdict(tiny_run(seed=1)))
     with pytest.raises(HardalignError, match=r"run\.json: describes another run"):
-        write_run(tmp_path, tiny_run(seed=1))
+        prepare(tmp_path, run)
+
+
+def test_folders_of_0_2_are_read(tmp_path: Path) -> None:
+    run = tiny_run()
+    folder = tmp_path / run.name
+    folder.mkdir()
+    old = {name: value for name, value in asdict(run).items() if name != "files"}
+    write_json(folder / RUN, old)
+    write_json(folder / FAILURE, {"error": "x", "traceback": None, "attempt": 1})
+    write_json(folder / RESULT, {**asdict(result_of(run)), "run": old})
+    assert read_run(folder) == run
+    assert read_failures(tmp_path) == {run.name: Failure("x")}
+    assert read_results(tmp_path) == [result_of(run)]
 
 
 def files_of(
@@ -81,7 +100,7 @@ def files_of(
 
 
 def test_files_are_known_by_their_content(tmp_path: Path) -> None:
-    """DataFiles that moved are the same run; other content or another format is another one."""
+    """Files that moved are the same run; other content or another format is another one."""
     one = Run("mine", "hard", files=files_of(tmp_path / "a"))
     moved = Run("mine", "hard", files=files_of(tmp_path / "b"))
     assert moved == one
@@ -94,23 +113,19 @@ def test_files_are_known_by_their_content(tmp_path: Path) -> None:
     ]
     assert len({run.name for run in [one, *others]}) == 5
     assert all(run != one for run in others)
-    write_run(tmp_path, one)
-    assert read_run(tmp_path) == one
-    write_run(tmp_path, moved)
-    files = read_run(tmp_path).files
+    prepare(tmp_path, one)
+    prepare(tmp_path, moved)
+    files = read_run(tmp_path / one.name).files
     assert files is not None
     assert files.train == str(tmp_path / "b" / "train")
-    with pytest.raises(HardalignError, match="none: cannot be read"):
-        DataFiles.of(tmp_path / "none", tmp_path / "none", tmp_path / "none", "pairs")
-    with pytest.raises(HardalignError, match="zero: is not a regular file"):
-        DataFiles.of(*3 * [Path("/dev/zero")], "pairs")
-    with pytest.raises(HardalignError, match="null"):
-        DataFiles.of(*3 * [Path("a\0b")], "pairs")
+    for path, words in (("none", "cannot be read"), ("/dev/zero", "not a regular"), ("\0", "null")):
+        with pytest.raises(HardalignError, match=words):
+            DataFiles.of(*3 * [tmp_path / path], "pairs")
 
 
 def test_the_model_of_a_run(tmp_path: Path) -> None:
     assert find_model(tmp_path) == tmp_path
-    write_run(tmp_path, tiny_run())
+    write_json(tmp_path / RUN, asdict(tiny_run()))
     assert find_model(tmp_path) == tmp_path / MODEL
 
 
@@ -126,24 +141,23 @@ def test_no_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"run": 1}', '{"eror": "x"}'])
-@pytest.mark.parametrize("name", [RESULT, FAILURE])
+@pytest.mark.parametrize("name", [RESULT, FAILURE, RUN])
 def test_damaged_files(content: str, name: str, tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    folder.mkdir()
-    write_run(folder, tiny_run())
-    (folder / name).write_text(content)
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / name).write_text(content)
+    readers = {
+        RESULT: read_results,
+        FAILURE: read_failures,
+        RUN: lambda path: read_run(path / "run"),
+    }
     with pytest.raises(HardalignError, match=name):
-        (read_results if name == RESULT else read_failures)(tmp_path)
-    (folder / RUN).write_text("{}")
-    with pytest.raises(HardalignError, match=r"run\.json: .*`corpus`.*remove the file"):
-        read_run(folder)
+        readers[name](tmp_path)  # type: ignore[operator]
 
 
 @pytest.mark.parametrize(
     "change",
     [
         {"metrics": {"acc": "high"}},
-        {"metrics": {"acc": float("nan")}},
         {"metrics": {}},
         {"correct": [1, None]},
         {"correct": [1] * 1000},
@@ -152,12 +166,9 @@ def test_damaged_files(content: str, name: str, tmp_path: Path) -> None:
     ],
 )
 def test_results_that_are_no_figures(change: dict[str, object], tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    folder.mkdir()
-    write_json(folder / RESULT, result_of(tiny_run()).to_dict() | change)
-    with pytest.raises(
-        HardalignError, match=r"result\.json: .*(remove the file|NaN is not)"
-    ) as caught:
+    (tmp_path / "run").mkdir()
+    write_json(tmp_path / "run" / RESULT, asdict(result_of(tiny_run())) | change)
+    with pytest.raises(HardalignError, match=r"result\.json: .*remove the file") as caught:
         read_results(tmp_path)
     assert "\n" not in str(caught.value)
 

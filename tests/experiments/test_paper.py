@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from hardalign.data.corpora import registry
-from hardalign.report.paper import (
+from hardalign.experiments.paper import (
     ACC,
     G2P,
     INFLECTION,

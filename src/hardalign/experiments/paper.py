@@ -10,7 +10,7 @@ import csv
 from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from hardalign.data.corpora import registry
 from hardalign.systems import SYSTEMS
@@ -28,7 +28,7 @@ class Metric(NamedTuple):
 
     @property
     def key(self) -> str:
-        """Returns its key in the metrics of a run."""
+        """Return its key in the metrics of a run."""
         return self.name.lower()
 
 
@@ -49,8 +49,9 @@ TASKS = {
 }
 """The three tasks of the paper, by the names that the registry of corpora has for them, and what
 belongs to none of them."""
-BATCH_SIZES = {TRANSLITERATION: 50}
-"""The paper's, for tasks where it is not the one for all others, which is the default."""
+DEFAULTS = {"batch_size": 20, "hold_out": True}
+_OVERRIDES = {"news15/": {"batch_size": 50, "hold_out": False}}
+"""How the paper's recipe differs from the defaults, by the beginning of the corpus's name."""
 
 METRICS = {G2P: (WER, PER), TRANSLITERATION: (ACC, MFS), INFLECTION: (ACC, MLD), OTHER: (ACC, MLD)}
 """What the paper measures each task by."""
@@ -62,15 +63,16 @@ _AVERAGE = "average"
 _REMARKS = {
     "g2p/CMUDict": "g2p/CMUDict is split by line, not by word: 1,133 of its 11,121 distinct test "
     "words also occur in the training part with another pronunciation.",
-    "news15/": "news15: the figures are on the development part, as the paper's are; there is no "
-    "public test part. The paper's MFS of M (0.96, beside 0.89 of more accurate systems) cannot "
-    "come from the formula of its appendix on the same strings; ours is computed on the strings.",
+    "news15/": "news15: there is no public test part, so figures are on the development part, as "
+    "the paper's are. The paper must have stopped and chosen by it, too, and trained on all of "
+    "train; hold_out=true is the honest variant, which holds out a tenth of train for that. The "
+    "paper's MFS of M (0.96) cannot come from the formula of its appendix on the same strings.",
 }
-"""By how the names of the corpora begin that they are about."""
+"""By the beginning of the corpus's name."""
 
 
 def task_of(corpus: str) -> str:
-    """Returns the task a corpus belongs to, one of ``TASKS``.
+    """Return the task a corpus belongs to, one of ``TASKS``.
 
     >>> task_of("conll2017/danish"), task_of("toy:copy")
     ('inflection', 'other')
@@ -81,37 +83,43 @@ def task_of(corpus: str) -> str:
     return registered.collection.task if registered else OTHER
 
 
+def paper_recipe(corpus: str) -> dict[str, Any]:
+    """Return the settings of the paper's recipe that depend on the corpus."""
+    start = corpus.partition("/")[0] + "/"
+    return DEFAULTS | _OVERRIDES.get(start, {})
+
+
 def paper_name(system: str) -> str | None:
-    """Returns the paper's name of a system, such as U; None if the paper has no such system."""
+    """Return the paper's name of a system, such as U; None if the paper has no such system."""
     name = SYSTEMS[system].paper if system in SYSTEMS else None
     return name if name in _paper_order() else None
 
 
 def published(corpus: str, size: str, system: str, metric: Metric) -> float | None:
-    """Returns the paper's figure, or None where it has none."""
+    """Return the paper's figure, or None where it has none."""
     return _figures().get((task_of(corpus), corpus, size, paper_name(system), metric.name))
 
 
 def published_accuracy(corpus: str, size: str, system: str) -> float | None:
-    """Returns the paper's accuracy in per cent, 100 - WER where it gives that, or None."""
+    """Return the paper's accuracy in per cent, 100 - WER where it gives that, or None."""
     metric = METRICS[task_of(corpus)][0]
     value = published(corpus, size, system, metric)
     return 100 - value if value is not None and metric is WER else value
 
 
 def published_average(task: str, size: str, system: str, metric: Metric) -> float | None:
-    """Returns the paper's figure over all its data sets of a task, or None where it has none."""
+    """Return the paper's figure over all its data sets of a task, or None where it has none."""
     return _figures().get((task, _AVERAGE, size, paper_name(system), metric.name))
 
 
 def paper_corpora(task: str) -> list[str]:
-    """Returns the data sets that the paper's average of a task is over, in its own order."""
+    """Return the data sets that the paper's average of a task is over, in its own order."""
     corpora = dict.fromkeys(key[1] for key in _figures() if key[0] == task)
     return [corpus for corpus in corpora if corpus != _AVERAGE]
 
 
 def paper_systems() -> list[str]:
-    """Returns our names of the paper's systems, in the order of its main table."""
+    """Return our names of the paper's systems, in the order of its main table."""
     return [
         next(ours for ours, system in SYSTEMS.items() if system.paper == name)
         for name in _paper_order()
@@ -119,13 +127,13 @@ def paper_systems() -> list[str]:
 
 
 def in_order(systems: Iterable[str]) -> list[str]:
-    """Returns systems in the order of the paper's main table, those it does not have at the end."""
+    """Return systems in the order of the paper's main table, those it does not have at the end."""
     order: list[str | None] = [*_paper_order(), None]
     return sorted(set(systems), key=lambda system: (order.index(paper_name(system)), system))
 
 
 def remarks(corpora: Iterable[str]) -> list[str]:
-    """Returns what to know when reading the figures of these corpora."""
+    """Return what to know when reading the figures of these corpora."""
     names = tuple(corpora)
     return [
         text for start, text in _REMARKS.items() if any(name.startswith(start) for name in names)
@@ -139,8 +147,10 @@ def _paper_order() -> list[str | None]:
 
 @cache
 def _figures() -> dict[tuple[str, str, str, str | None, str], float]:
-    """Returns all figures by task, corpus, size, the paper's name of the system, and metric."""
-    rows = csv.DictReader((files("hardalign.report") / "paper.csv").read_text("utf-8").splitlines())
+    """Return all figures by task, corpus, size, the paper's name of the system, and metric."""
+    rows = csv.DictReader(
+        (files("hardalign.experiments") / "paper.csv").read_text("utf-8").splitlines()
+    )
     keys = ("task", "corpus", "size", "system", "metric")
     figures = {tuple(row[key] for key in keys): float(row["value"]) for row in rows}
     return cast(dict[tuple[str, str, str, str | None, str], float], figures)

@@ -8,9 +8,9 @@ from types import ModuleType
 
 import pytest
 
+from experiments.helpers import result, right
 from hardalign.errors import InputError
-from hardalign.report.cells import collect
-from report.synthetic import result, right
+from hardalign.experiments.tables import collect
 
 ROOT = Path(__file__).parents[2]
 

@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hardalign.report.markup import Table, escape_latex, number, with_deviation
+from hardalign.table import Table, number, with_deviation
 
 TABLE = Table("10% of a_b", ("System", "ACC"), [("hard|fast", "+0.5"), ("[a]", "–")])
 
@@ -20,35 +20,11 @@ def test_markdown() -> None:
     )
 
 
-def test_latex() -> None:
-    assert TABLE.latex() == (
-        "\\begin{longtable}{lr}\n"
-        "\\caption{10\\% of a\\_b} \\\\\n"
-        "\\toprule\n"
-        "System & ACC \\\\\n"
-        "\\midrule\n"
-        "\\endhead\n"
-        "hard\\textbar{}fast & $+$0.5 \\\\\n"
-        "{[}a{]} & \\textendash{} \\\\\n"
-        "\\bottomrule\n"
-        "\\end{longtable}\n"
-    )
-
-
 @given(st.text())
 def test_no_cell_breaks_a_table(text: str) -> None:
     table = Table(text, (text, "b"), [(text, text)])
     for line in table.markdown().splitlines()[2:]:
         assert len(re.findall(r"(?<!\\)(?:\\\\)*\|", line)) == 3
-    bare = re.sub(r"\\[&%$#_{}\\]|\\text\w+\{\}", "", escape_latex(text))
-    assert not set(bare) & set("&%#_^~\\<>|")
-    assert bare.count("{") == bare.count("}")
-    assert bare.count("$") % 2 == 0
-
-
-def test_signs_are_no_hyphens() -> None:
-    assert escape_latex("-0.5 to +1.25") == "$-$0.5 to $+$1.25"
-    assert escape_latex("soft-feed-2 1–2 3 ± 1") == r"soft-feed-2 1\textendash{}2 3 \textpm{} 1"
 
 
 def test_numbers() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import product
 from math import comb
 
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hardalign.report.significance import DRAWS, Floats, compare, compare_seeds, holm
+from hardalign.significance import DRAWS, Floats, compare, holm, wilcoxon
 
 THIRDS = [-1, -2 / 3, -1 / 3, 0, 1 / 3, 2 / 3, 1]
 """What items differ by where two systems have three seeds each."""
@@ -86,40 +87,18 @@ def test_nothing_to_compare(sets: list[list[float]]) -> None:
         compare(arrays(sets))
 
 
-def students_p(t: float, freedom: float) -> float:
-    """The two-sided p of Student's t, by summing its density."""
-    grid = np.linspace(-200, 200, 2_000_001)
-    density = (1 + grid**2 / freedom) ** (-(freedom + 1) / 2)
-    return float(density[np.abs(grid) >= abs(t)].sum() / density.sum())
+@given(st.lists(st.sampled_from([-3, -2, -1, 0, 0.5, 1, 2, 2.5]), min_size=1, max_size=9))
+def test_wilcoxon_is_that_of_all_signs(values: list[float]) -> None:
+    sizes = [abs(value) for value in values if value]
+    ranks = [sum(b < a for b in sizes) + (sum(b == a for b in sizes) + 1) / 2 for a in sizes]
 
+    def statistic(signs: Iterable[float]) -> float:
+        return abs(sum(r if sign > 0 else -r for r, sign in zip(ranks, signs, strict=True)))
 
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [([71.0, 72.5, 70.9], [70.0, 69.1, 70.2]), ([60.0, 80.0], [50.0, 51.0, 55.0, 58.0])],
-)
-def test_seeds_are_compared_by_welch(first: list[float], second: list[float]) -> None:
-    parts = [np.var(runs, ddof=1) / len(runs) for runs in (first, second)]
-    t = (np.mean(first) - np.mean(second)) / np.sqrt(sum(parts))
-    shares = [part**2 / (len(r) - 1) for part, r in zip(parts, (first, second), strict=True)]
-    exact = students_p(float(t), sum(parts) ** 2 / sum(shares))
-    found = compare_seeds([(first, second)])
-    assert found.p == pytest.approx(exact, abs=5 * np.sqrt(exact / DRAWS) + 0.002)
-    assert found.difference == pytest.approx(np.mean(first) - np.mean(second))
-    mirrored = compare_seeds([(second, first)])
-    assert (mirrored.p, mirrored.difference) == (found.p, -found.difference)
-
-
-def test_seeds_of_several_data_sets_count_together() -> None:
-    """The same doubtful difference four times is a certain one."""
-    doubtful = [70.0, 72.0, 71.0], [69.0, 71.0, 70.0]
-    alone, together = compare_seeds([doubtful]), compare_seeds([doubtful] * 4)
-    assert alone.difference == pytest.approx(together.difference) == pytest.approx(1)
-    assert alone.p > 0.2 > 0.05 > together.p
-
-
-def test_seeds_without_variance() -> None:
-    assert compare_seeds([([70.0, 70.0], [70.0, 70.0])]).p == 1
-    assert compare_seeds([([71.0, 71.0], [70.0, 70.0])]).p == 1 / (1 + DRAWS)
+    observed = statistic([value for value in values if value])
+    choices = list(product((1, -1), repeat=len(sizes)))
+    exact = sum(statistic(signs) >= observed - 1e-9 for signs in choices) / len(choices)
+    assert wilcoxon(values) == pytest.approx(exact)
 
 
 @given(st.lists(st.floats(0, 1), max_size=6))

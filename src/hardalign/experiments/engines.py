@@ -1,0 +1,276 @@
+"""Where runs run: processes of this machine, or of the machines of a Ray cluster.
+
+Each run is a process of its own (``worker.py``) with one thread: a crash takes no other run with
+it, and what it prints is that run's log. On a cluster whose machines share a folder, a Ray task
+starts the same process; if the task's machine dies, Ray starts the task elsewhere, and the run
+resumes from its last epoch.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from hardalign.errors import HardalignError, MissingPackageError
+from hardalign.experiments.run import LOG, Run, prepare, write_failure
+from hardalign.model_folder import RUN
+
+DONE, BUSY, FAILED = 0, 3, 4
+"""Exit statuses of a run's process: complete, locked by another command, or failed and recorded.
+None is one that Python itself or a signal may end a process with."""
+RETRIES = 5
+"""How many machines a run may lose before it counts as failed."""
+_PAUSE = 0.1
+"""Seconds between two looks at the processes."""
+_PATIENCE = 10.0
+"""Seconds to wait for a cluster's address to answer."""
+
+State = Literal["waiting", "running", "done", "failed", "busy"]
+"""How a run stands; a busy one is locked by another command."""
+
+
+class Engine(Protocol):
+    """Runs several runs at a time, in folders that have their ``run.json``."""
+
+    def free(self) -> int:
+        """Return how many more runs can be started now."""
+
+    def start(self, run: Run) -> None:
+        """Start a run; it resumes where its folder left off."""
+
+    def ended(self) -> list[tuple[Run, State]]:
+        """Return the runs that have ended since the last call; wait a moment if none has."""
+
+    def close(self) -> None:
+        """Kill all runs that were started."""
+
+
+def run_all(
+    runs: Sequence[Run], folder: Path, engine: Engine, watch: Callable[[dict[Run, State]], None]
+) -> dict[Run, State]:
+    """Run what is not complete yet; one that fails does not keep the others from running.
+
+    Args:
+        runs: In the order in which they are started.
+        folder: Where their folders are.
+        engine: Where they run; it is closed at the end.
+        watch: Is called with all states, again and again.
+
+    Returns:
+        How each run ended: done, failed or busy.
+    """
+    with closing(engine):
+        states: dict[Run, State] = {
+            run: "waiting" if prepare(folder, run) else "done" for run in runs
+        }
+        waiting = [run for run, state in states.items() if state == "waiting"]
+        watch(states)
+        while {"waiting", "running"} & set(states.values()):
+            for _ in range(min(engine.free(), len(waiting))):
+                run = waiting.pop(0)
+                engine.start(run)
+                states[run] = "running"
+            watch(states)
+            states.update(engine.ended())
+        watch(states)
+    return states
+
+
+class Local:
+    """So many processes of this machine at a time."""
+
+    def __init__(self, folder: Path, arguments: Sequence[str], workers: int) -> None:
+        self._folder, self._arguments, self._workers = folder, arguments, workers
+        self._running: dict[Run, subprocess.Popen[bytes]] = {}
+
+    def free(self) -> int:
+        """Return how many more processes there may be."""
+        return self._workers - len(self._running)
+
+    def start(self, run: Run) -> None:
+        """Start the process of a run."""
+        self._running[run] = start_process(self._folder / run.name, self._arguments)
+
+    def ended(self) -> list[tuple[Run, State]]:
+        """Return the runs whose process has ended."""
+        ended = [run for run, process in self._running.items() if process.poll() is not None]
+        if not ended:
+            time.sleep(_PAUSE)
+        states = []
+        for run in ended:
+            process = self._running.pop(run)
+            process.communicate()  # closes the pipe
+            states.append((run, state_of(self._folder / run.name, process.returncode)))
+        return states
+
+    def close(self) -> None:
+        """Kill all processes."""
+        while self._running:
+            _, process = self._running.popitem()
+            stop_process(process)
+
+
+def start_process(folder: Path, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
+    """Start the process of a run; it ends with this process, which holds its standard input."""
+    with (folder / LOG).open("ab") as log:
+        return subprocess.Popen(
+            [sys.executable, "-m", "hardalign.experiments.worker", str(folder), *arguments],
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+            start_new_session=True,  # Ctrl-C is for the command, which ends its runs itself
+        )
+
+
+def stop_process(process: subprocess.Popen[bytes]) -> None:
+    """Kill a run's process; every file is written whole or not at all, so nothing is damaged."""
+    process.kill()
+    process.communicate()
+
+
+def state_of(folder: Path, status: int) -> State:
+    """Return what a process's exit status means; record the failure of one that could not."""
+    if status not in (DONE, BUSY, FAILED):
+        write_failure(folder, f"its process {_describe(status)}")
+    return "done" if status == DONE else "busy" if status == BUSY else "failed"
+
+
+def _describe(status: int) -> str:
+    killed = f"was killed by {signal.Signals(-status).name}" if status < 0 else ""
+    return killed or f"ended with status {status}"
+
+
+class KilledError(Exception):
+    """A run's process was killed from outside, so it is tried again."""
+
+
+def work_on(folder: Path, arguments: Sequence[str]) -> int:
+    """Complete a run on whatever machine this is, as a Ray task; return the exit status.
+
+    Raises:
+        HardalignError: If this machine does not see the folder.
+        KilledError: If the process was killed.
+    """
+    if not (folder / RUN).exists():
+        raise HardalignError(
+            f"{socket.gethostname()} does not see {folder}; choose a folder that all machines of "
+            "the cluster share"
+        )
+    process = start_process(folder, arguments)
+    try:
+        status = process.wait()
+    finally:
+        stop_process(process)
+    if status not in (DONE, BUSY, FAILED):
+        raise KilledError(f"the process {_describe(status)}")
+    return status
+
+
+class Cluster:
+    """The machines of a Ray cluster."""
+
+    def __init__(
+        self,
+        folder: Path,
+        arguments: Sequence[str],
+        *,
+        address: str | None = None,
+        workers: int | None = None,
+        cpus: float = 1,
+        gpus: float = 0,
+    ) -> None:
+        """Connect to a cluster.
+
+        Args:
+            folder: The folder of the grid.
+            arguments: Of the worker processes, after the folder.
+            address: Of the cluster's head; without it, what RAY_ADDRESS says, or a new cluster of
+                this machine alone.
+            workers: Runs at a time; if not given, as many as there is room for.
+            cpus: To reserve for a run.
+            gpus: To reserve for a run; may be a fraction, or none.
+        """
+        self._ray = ray = _connect(address)
+        self._folder, self._arguments, self._workers = folder, arguments, workers
+        self._need = {"CPU": cpus, "GPU": gpus}
+        self._running: dict[Any, Run] = {}
+        self._task = ray.remote(work_on).options(
+            num_cpus=cpus, num_gpus=gpus, max_retries=RETRIES, retry_exceptions=[KilledError]
+        )
+
+    def free(self) -> int:
+        """Return how many more runs there is room for; at least one, so that a cluster may grow."""
+        room = self._workers or max(1, sum(map(self._room, self._ray.nodes())))
+        return max(0, room - len(self._running))
+
+    def _room(self, node: dict[str, Any]) -> int:
+        if not node["Alive"]:
+            return 0
+        resources = node["Resources"]
+        return min(int(resources.get(kind, 0) / need) for kind, need in self._need.items() if need)
+
+    def start(self, run: Run) -> None:
+        """Submit the task of a run."""
+        self._running[self._task.remote(self._folder / run.name, self._arguments)] = run
+
+    def ended(self) -> list[tuple[Run, State]]:
+        """Return the runs whose task has ended."""
+        tasks = list(self._running)
+        done, _ = self._ray.wait(tasks, num_returns=len(tasks), timeout=2 * _PAUSE)
+        return [(run, self._state(task, run)) for task in done if (run := self._running.pop(task))]
+
+    def _state(self, task: Any, run: Run) -> State:
+        folder = self._folder / run.name
+        try:
+            return state_of(folder, self._ray.get(task))
+        except self._ray.exceptions.RayTaskError as error:
+            write_failure(folder, _summary(error.cause), str(error))
+        except self._ray.exceptions.RayError as error:
+            write_failure(folder, f"after {RETRIES} retries: {_summary(error)}", str(error))
+        return "failed"
+
+    def close(self) -> None:
+        """Cancel all tasks and leave the cluster."""
+        for task in self._running:
+            self._ray.cancel(task, force=True)
+        self._running.clear()
+        self._ray.shutdown()
+
+
+def _connect(address: str | None) -> Any:
+    try:
+        import ray
+    except ModuleNotFoundError:
+        raise MissingPackageError("--engine ray", "ray", "cluster") from None
+    host, _, port = (address or "").rpartition(":")
+    if port.isdigit():  # Ray would try for minutes
+        try:
+            socket.create_connection((host, int(port)), timeout=_PATIENCE).close()
+        except OSError as error:
+            raise HardalignError(f"no Ray cluster at {address}: {error}") from error
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        ray.init(
+            address=address,
+            include_dashboard=None if address else False,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+        )
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        where = address or os.environ.get("RAY_ADDRESS") or "this machine"
+        raise HardalignError(f"no Ray cluster at {where}: {_summary(error)}") from error
+    return ray
+
+
+def _summary(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".partition("\n")[0]

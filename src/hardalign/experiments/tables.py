@@ -1,0 +1,280 @@
+"""Results put together over seeds, beside the paper's figures, and system against system."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, groupby
+
+import numpy as np
+
+from hardalign.experiments.paper import (
+    ACC,
+    DEFAULTS,
+    METRICS,
+    MLD,
+    OTHER,
+    PER,
+    SIZES,
+    TASKS,
+    Metric,
+    in_order,
+    paper_corpora,
+    paper_name,
+    paper_recipe,
+    published,
+    published_average,
+    task_of,
+)
+from hardalign.experiments.run import Result, Run
+from hardalign.significance import LEVEL, Floats, compare_all
+from hardalign.table import MISSING, Table, number, with_deviation
+
+Row = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What runs have in common that are compared: all but the system and the seed."""
+
+    corpus: str
+    size: str
+    overrides: str = ""
+    """What differs from the paper's recipe, as ``epochs=1, words=600``; empty if nothing."""
+
+    @property
+    def task(self) -> str:
+        """The task of its corpus."""
+        return task_of(self.corpus)
+
+    @property
+    def is_the_papers(self) -> bool:
+        """Whether it is one of the paper's tasks, trained by the paper's recipe."""
+        return self.task != OTHER and not self.overrides
+
+    def __str__(self) -> str:
+        return f"{self.corpus}, {self.size}" + (f" ({self.overrides})" if self.overrides else "")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The runs of one system in one setting, which differ by their seeds."""
+
+    system: str
+    results: tuple[Result, ...]
+    """At least one, by seed."""
+
+    @property
+    def accuracy(self) -> float:
+        """Mean accuracy over seeds."""
+        return statistics.fmean(result.metrics["acc"] for result in self.results)
+
+    def values(self, metric: Metric) -> dict[int, float]:
+        """Return the figures of the runs by seed."""
+        key = metric.key
+        return {r.run.seed: r.metrics[key] for r in self.results if key in r.metrics}
+
+
+Cells = dict[Setting, dict[str, Cell]]
+"""By setting and system, in the order of the tables."""
+
+
+def collect(results: Iterable[Result]) -> Cells:
+    """Group results by setting and system."""
+    groups: dict[Setting, dict[str, list[Result]]] = {}
+    for result in results:
+        run = result.run
+        setting = Setting(run.corpus, run.size, _deviations(run))
+        groups.setdefault(setting, {}).setdefault(run.system, []).append(result)
+    return {
+        setting: {
+            system: Cell(system, tuple(sorted(groups[setting][system], key=lambda r: r.run.seed)))
+            for system in in_order(groups[setting])
+        }
+        for setting in sorted(groups, key=_rank)
+    }
+
+
+def average(cells: Sequence[Cell], metric: Metric) -> tuple[float | None, float | None]:
+    """Return the mean over cells, and its deviation over the seeds that all of them have.
+
+    The mean is None where a cell has no such figure. The deviation is that of a sample (n - 1), and
+    None of a single seed.
+    """
+    values = [cell.values(metric) for cell in cells]
+    if not all(values) or not values:
+        return None, None
+    common = set.intersection(*map(set, values))
+    by_seed = [statistics.fmean(figures[seed] for figures in values) for seed in common]
+    deviation = statistics.stdev(by_seed) if len(by_seed) > 1 else None
+    return statistics.fmean(statistics.fmean(figures.values()) for figures in values), deviation
+
+
+def differences(first: Cell, second: Cell) -> Floats | None:
+    """Return by how many points the first is better on each item, -100 to 100.
+
+    Accuracy on an item is the share of seeds that had it right. Only runs evaluated on the same
+    items are compared; None if there are none.
+    """
+    others = dict(_item_accuracy(second))
+    points = [mine - others[items] for items, mine in _item_accuracy(first) if items in others]
+    return np.concatenate(points) if points else None
+
+
+def _item_accuracy(cell: Cell) -> Iterator[tuple[str, Floats]]:
+    """Yield the accuracy on each item in per cent, for every set of items that runs have."""
+    by_items: dict[str, list[list[int]]] = {}
+    for result in cell.results:
+        if result.correct:  # runs recorded long ago have no items
+            by_items.setdefault(result.sources_sha256, []).append(result.correct)
+    for items, correct in by_items.items():
+        yield items, 100 * np.mean(np.array(correct, dtype=np.float64), axis=0)
+
+
+def _deviations(run: Run) -> str:
+    settings, recipe = DEFAULTS | run.overrides, paper_recipe(run.corpus)
+    return ", ".join(
+        f"{name}={json.dumps(value)}"
+        for name, value in sorted(settings.items())
+        if name not in recipe or recipe[name] != value
+    )
+
+
+def _rank(setting: Setting) -> tuple[int, int, str, bool, str]:
+    """Sort by task and corpus as in the paper, what it has not got after that; then by size."""
+    known = paper_corpora(setting.task)
+    return (
+        list(TASKS).index(setting.task),
+        known.index(setting.corpus) if setting.corpus in known else len(known),
+        setting.corpus,
+        setting.size != "small",
+        setting.overrides,
+    )
+
+
+def summary_table(cells: Cells) -> Table:
+    """Return a row for each system and setting, for a terminal."""
+    metrics = (ACC, PER, MLD)
+    rows = [
+        (
+            str(setting),
+            system,
+            str(len(cell.results)),
+            *(with_deviation(*average([cell], metric), metric.decimals) for metric in metrics),
+        )
+        for setting, systems in cells.items()
+        for system, cell in systems.items()
+    ]
+    header = ("Data", "System", "Seeds", *(metric.name for metric in metrics))
+    return Table("Results", header, rows, 2)
+
+
+def average_tables(cells: Cells) -> Iterator[Table]:
+    """Yield the paper's main table for each task, size and recipe that has runs.
+
+    Ours and the paper's are over the data sets that both have; "paper, all" is the paper's average
+    over all of its data sets.
+    """
+    for title, task, size, settings in _groups(cells):
+        everything = paper_corpora(task)
+        shared = {s.corpus: cells[s] for s in settings if s.corpus in everything}
+        rows = []
+        for system in in_order(name for systems in shared.values() for name in systems):
+            ours = {corpus: found[system] for corpus, found in shared.items() if system in found}
+            row: Row = (system, paper_name(system) or MISSING, f"{len(ours)} of {len(everything)}")
+            for metric in METRICS[task]:
+                theirs = [published(corpus, size, system, metric) for corpus in ours]
+                figures = [figure for figure in theirs if figure is not None]
+                paper = statistics.fmean(figures) if figures else None
+                everywhere = published_average(task, size, system, metric)
+                row += (number(everywhere, metric.decimals),)
+                row += _figures(paper, *average(list(ours.values()), metric), metric)
+            rows.append(row)
+        if rows:
+            columns = ("paper, all", "paper", "ours", "difference")
+            header = ("System", "Paper's", "Data sets", *_columns(task, columns))
+            yield Table(f"{title}: averages over data sets", header, rows, 2)
+
+
+def breakdown_tables(cells: Cells) -> Iterator[Table]:
+    """Yield every data set that has a run, in a table for each task, size and recipe."""
+    for title, task, size, settings in _groups(cells):
+        rows = []
+        for setting in settings:
+            for system, cell in cells[setting].items():
+                row: Row = (setting.corpus, system, paper_name(system) or MISSING)
+                row += (str(len(cell.results)),)
+                for metric in METRICS[task]:
+                    paper = published(setting.corpus, size, system, metric)
+                    row += _figures(paper, *average([cell], metric), metric)
+                rows.append(row)
+        columns = _columns(task, ("paper", "ours", "difference"))
+        header = ("Data set", "System", "Paper's", "Seeds", *columns)
+        yield Table(f"{title}: by data set", header, rows, 3)
+
+
+def pair_tables(cells: Cells) -> Iterator[Table]:
+    """Yield by how many points rows beat columns: over the paper's data, then for each setting.
+
+    Over several data sets, one that both systems have counts once; how many these are stands in
+    brackets.
+    """
+    for size in SIZES:
+        papers = [systems for s, systems in cells.items() if s.size == size and s.is_the_papers]
+        if len(papers) > 1:
+            yield from _pairs(f"All data sets of the paper, {size}", papers)
+    for setting, systems in cells.items():
+        yield from _pairs(str(setting), [systems])
+
+
+def _pairs(where: str, settings: list[dict[str, Cell]]) -> Iterator[Table]:
+    names = in_order({name for systems in settings for name in systems})
+    points = {}
+    for first, second in combinations(names, 2):
+        both = [systems for systems in settings if {first, second} <= systems.keys()]
+        data_sets = [differences(systems[first], systems[second]) for systems in both]
+        if comparable := [items for items in data_sets if items is not None]:
+            points[first, second] = comparable
+    tests = compare_all(points)
+
+    def entry(row: str, column: str) -> str:
+        if row == column:
+            return ""
+        for pair, sign in (((row, column), 1), ((column, row), -1)):
+            if pair in tests:
+                test, p = tests[pair]
+                text = number(sign * test.difference, 1, sign=True) + "*" * (p < LEVEL)
+                return f"{text} ({test.data_sets})" if len(settings) > 1 else text
+        return MISSING
+
+    if tests:
+        rows = [(row, *(entry(row, column) for column in names)) for row in names]
+        yield Table(f"{where}: accuracy of the row minus the column", ("System", *names), rows)
+
+
+def _figures(paper: float | None, ours: float | None, sd: float | None, metric: Metric) -> Row:
+    difference = None if paper is None or ours is None else ours - paper
+    return (
+        number(paper, metric.decimals),
+        with_deviation(ours, sd, metric.decimals),
+        number(difference, metric.decimals, sign=True),
+    )
+
+
+def _groups(cells: Cells) -> Iterator[tuple[str, str, str, list[Setting]]]:
+    """Yield the title, task, size and settings of each table: those of one recipe together."""
+
+    def key(setting: Setting) -> tuple[int, bool, str]:
+        return list(TASKS).index(setting.task), setting.size != "small", setting.overrides
+
+    for _, group in groupby(sorted(cells, key=key), key):
+        first, *others = group
+        recipe = f" ({first.overrides})" if first.overrides else ""
+        title = f"{TASKS[first.task]}, {first.size}{recipe}"
+        yield title, first.task, first.size, [first, *others]
+
+
+def _columns(task: str, columns: Row) -> Row:
+    return tuple(f"{metric.name} {column}" for metric in METRICS[task] for column in columns)

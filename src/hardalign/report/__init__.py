@@ -1,1 +1,0 @@
-"""What a grid of runs found: tables, significance, findings and pictures. Needs no engine."""
