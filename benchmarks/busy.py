@@ -36,15 +36,14 @@ def measure(path: str, threads: int, seconds: float) -> float:
     from hardalign.data.formats import FORMATS, training_pairs
     from hardalign.data.reading import read_examples
     from hardalign.data.vocabulary import Indexer, Vocabulary, shuffled_batches
-    from hardalign.networks.batch import collate
-    from hardalign.networks.build import build_model
+    from hardalign.systems.network import Network, collate
 
     torch.set_num_threads(threads)
     examples = list(islice(read_examples(path, FORMATS["spaced"], "training"), WORDS))
     vocabulary = Vocabulary.of(examples)
     pairs = [Indexer(vocabulary).pair(p) for p in training_pairs(examples)]
     torch.manual_seed(0)
-    model = build_model(replace(SIZES["small"], system="hard"), vocabulary)
+    model = Network(replace(SIZES["small"], system="hard"), vocabulary)
     optimizer = torch.optim.Adam(model.parameters(), 1e-3, fused=True)
     started, words = time.perf_counter(), 0
     for step, batch in enumerate(cycle(shuffled_batches(pairs, BATCH, random.Random(0)))):

@@ -22,8 +22,7 @@ from hardalign.config import SIZES
 from hardalign.data.corpora import load_corpus
 from hardalign.data.formats import training_pairs
 from hardalign.data.vocabulary import Encoded, Indexer, Vocabulary, shuffled_batches
-from hardalign.networks.batch import collate
-from hardalign.networks.build import build_model
+from hardalign.systems.network import Network, collate
 
 BATCH = 20
 
@@ -33,7 +32,7 @@ class Trainee:
 
     def __init__(self, system: str, size: str, vocabulary: Vocabulary) -> None:
         torch.manual_seed(0)
-        self.model = build_model(replace(SIZES[size], system=system), vocabulary)
+        self.model = Network(replace(SIZES[size], system=system), vocabulary)
         self.optimizer = torch.optim.Adam(self.model.parameters(), 1e-3, fused=True)
 
     def step(self, batch: list[Encoded]) -> float:

@@ -21,8 +21,8 @@ import onnxruntime
 
 import hardalign
 from hardalign.data.reading import read_examples
-from hardalign.export import export_onnx, step_file
 from hardalign.model_folder import find_model, load_folder
+from hardalign.systems.export import export_onnx, step_file
 
 EXAMPLE = Path(__file__).parents[1] / "docs" / "examples" / "onnx_greedy.py"
 

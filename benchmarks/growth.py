@@ -18,8 +18,7 @@ from matplotlib.figure import Figure
 
 from hardalign.config import SIZES
 from hardalign.data.vocabulary import BEGIN, END, RESERVED, Alphabet, Encoded, Vocabulary
-from hardalign.networks.batch import collate
-from hardalign.networks.build import build_model
+from hardalign.systems.network import Network, collate
 
 SWEEPS = {
     "length": [4, 8, 16, 32, 64],
@@ -44,7 +43,7 @@ def pairs(length: int, alphabet: int, batch: int) -> tuple[Vocabulary, list[Enco
 def measure(system: str, length: int, alphabet: int, batch: int) -> tuple[float, float]:
     """Milliseconds per word of loss and gradient, and the megabytes that they needed at most."""
     vocabulary, words = pairs(length, alphabet, batch)
-    model = build_model(replace(SIZES["small"], system=system), vocabulary)
+    model = Network(replace(SIZES["small"], system=system), vocabulary)
     for parameter in model.parameters():
         parameter.grad = torch.zeros_like(parameter)
     data = collate(words)

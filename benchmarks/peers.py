@@ -25,9 +25,8 @@ from hardalign.config import SIZES
 from hardalign.data.corpora import load_corpus
 from hardalign.data.formats import Example, training_pairs
 from hardalign.data.vocabulary import Encoded, Indexer, Vocabulary, shuffled_batches
-from hardalign.networks.batch import collate
-from hardalign.networks.build import build_model
-from hardalign.runtime import build_runtime
+from hardalign.systems.build import build_model
+from hardalign.systems.network import Network, collate
 from hardalign.training.checkpoint import arrays
 
 BATCH = 20
@@ -43,7 +42,7 @@ class Ours:
         torch.manual_seed(0)
         self.config = replace(SIZES["small"], system=system)
         self.vocabulary = vocabulary
-        self.model = build_model(self.config, vocabulary)
+        self.model = Network(self.config, vocabulary)
         self.parameters = sum(parameter.numel() for parameter in self.model.parameters())
         self.optimizer = torch.optim.Adam(self.model.parameters(), 1e-3, fused=True)
 
@@ -58,7 +57,7 @@ class Ours:
         return self._result(words, time.perf_counter() - start)
 
     def decode(self, pairs: Sequence[Encoded]) -> Result:
-        runtime = build_runtime(self.config, arrays(self.model), self.vocabulary)
+        runtime = build_model(self.config, arrays(self.model), self.vocabulary)
         sources = [replace(pair, target=[]) for pair in pairs]
         start = time.perf_counter()
         found = predictions(runtime, sources)

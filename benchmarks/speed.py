@@ -25,10 +25,9 @@ from hardalign.config import SIZES
 from hardalign.data.corpora import load_corpus
 from hardalign.data.formats import training_pairs
 from hardalign.data.vocabulary import Encoded, Indexer, Vocabulary, shuffled_batches
-from hardalign.networks.batch import collate
-from hardalign.networks.build import build_model
-from hardalign.runtime import build_runtime
 from hardalign.systems import SYSTEMS
+from hardalign.systems.build import build_model
+from hardalign.systems.network import Network, collate
 from hardalign.training.checkpoint import arrays
 from stepwise import Stepwise
 
@@ -107,7 +106,7 @@ def main() -> None:
     systems: dict[str, tuple[torch.nn.Module, Loss]] = {}
     for name in (*PAPER, *BEYOND):
         torch.manual_seed(0)
-        model = build_model(replace(SIZES["small"], system=name), vocabulary)
+        model = Network(replace(SIZES["small"], system=name), vocabulary)
         systems[name] = (model, lambda b, m=model: m.loss(collate(b)))
         if name in PAPER:
             plain = Stepwise(SIZES["small"], vocabulary, hard=name == "hard")
@@ -149,7 +148,7 @@ def main() -> None:
     speed = {}
     for name in PAPER:
         config = replace(SIZES["small"], system=name)
-        runtime = build_runtime(config, arrays(systems[name][0]), vocabulary)
+        runtime = build_model(config, arrays(systems[name][0]), vocabulary)
         predictions(runtime, sources[:500])
         start = time.perf_counter()
         found = predictions(runtime, sources)

@@ -12,7 +12,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from hardalign.config import ModelConfig
 from hardalign.data.vocabulary import BEGIN, PAD, Vocabulary
-from hardalign.networks.batch import Batch
+from hardalign.systems.network import Batch
 
 
 class Stepwise(nn.Module):

@@ -22,15 +22,15 @@ from hardalign.data.origin import FileOrigin, Origin
 from hardalign.data.vocabulary import BEGIN, END, RESERVED, Alphabet, Encoded, Vocabulary
 from hardalign.model_folder import WEIGHTS, Description, Tensors, write_description, write_tensors
 from hardalign.predictor import Predictor
-from hardalign.runtime import Runtime, build_runtime
-from hardalign.shapes import parameter_shapes
 from hardalign.systems import SYSTEMS
+from hardalign.systems.build import build_model
+from hardalign.systems.model import Answering
+from hardalign.systems.parameters import parameter_shapes
 
 if TYPE_CHECKING:
     import torch
 
-    from hardalign.networks.batch import Batch
-    from hardalign.networks.transducer import Transducer
+    from hardalign.systems.network import Batch, Network
 
 
 def tiny_vocabulary(
@@ -81,8 +81,8 @@ def eventually(happened: Callable[[], bool], within: float = 300.0) -> None:
         time.sleep(0.02)
 
 
-COPYING = [f"{name} copying" for name, system in SYSTEMS.items() if system.can_copy]
-BESIDE = [f"{name} beside" for name, system in SYSTEMS.items() if system.can_part_tags]
+COPYING = [f"{name} copying" for name, system in SYSTEMS.items() if system.model.can_copy]
+BESIDE = [f"{name} beside" for name, system in SYSTEMS.items() if system.model.can_set_tags_beside]
 VARIANTS = [*SYSTEMS, *COPYING, *BESIDE, "hard-hmm copying beside"]
 """Systems, also with options, as the functions of this module take them."""
 
@@ -190,7 +190,7 @@ def random_tensors(
 
 def tiny_runtime(
     system: str = "hard", vocabulary: Vocabulary = TINY, *, layers: int = 1, **options: Any
-) -> Runtime[Any, Any]:
+) -> Answering:
     """A model of random weights; options are those of ``tiny_tensors``."""
     tensors = tiny_tensors(system, vocabulary, layers=layers, **options)
     return runtime_of(system, tensors, vocabulary, layers)
@@ -198,9 +198,9 @@ def tiny_runtime(
 
 def runtime_of(
     system: str, tensors: Tensors, vocabulary: Vocabulary = TINY, layers: int = 1
-) -> Runtime[Any, Any]:
+) -> Answering:
     """The model whose weights ``tiny_tensors`` made."""
-    return build_runtime(tiny_config(system, layers), tensors, spelled_alike(vocabulary))
+    return build_model(tiny_config(system, layers), tensors, spelled_alike(vocabulary))
 
 
 def tiny_predictor(
@@ -229,7 +229,7 @@ def tiny_model(
     state_dropout: float | None = None,
     symbol_dropout: float | None = None,
     rare_dropout: float | None = None,
-) -> Transducer:
+) -> Network:
     """A small random model in evaluation mode.
 
     Args:
@@ -247,7 +247,7 @@ def tiny_model(
     """
     import torch
 
-    from hardalign.networks.build import build_model
+    from hardalign.systems.network import Network
 
     config = replace(
         tiny_config(system),
@@ -260,7 +260,7 @@ def tiny_model(
     )
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        model = build_model(config, vocabulary)
+        model = Network(config, vocabulary)
         pairs = [random_pair(k % 4, k % 3, seed=k, vocabulary=vocabulary) for k in range(12)]
         model.count(pairs)
         model.prepare(pairs)
@@ -274,18 +274,19 @@ def widened(pairs: Sequence[Encoded], columns: int, *, seed: int | None = None) 
     """A batch with ``columns`` more columns of padding, filled with random symbols if seeded."""
     import torch
 
-    from hardalign.networks.batch import Batch, collate
+    from hardalign.systems.network import Batch, collate
 
     batch = collate(pairs)
-    source = torch.nn.functional.pad(batch.source, (0, columns))
-    target = torch.nn.functional.pad(batch.target, (0, columns))
+    words, targets = batch.words, batch.targets
+    source = torch.nn.functional.pad(words.symbols, (0, columns))
+    target = torch.nn.functional.pad(targets.symbols, (0, columns))
     if seed is not None:
         generator = torch.Generator().manual_seed(seed)
-        for padded, lengths in ((source, batch.source_lengths), (target, batch.target_lengths)):
+        for padded, lengths in ((source, words.lengths), (target, targets.lengths)):
             padding = torch.arange(padded.shape[1]) >= lengths.unsqueeze(1)
             noise = torch.randint(0, RESERVED + 3, padded.shape, generator=generator)
             padded[padding] = noise[padding]
-    return Batch(source, batch.source_lengths, batch.tag_counts, target, batch.target_lengths)
+    return Batch(replace(words, symbols=source), replace(targets, symbols=target))
 
 
 WORDS = ("ab", "ba", "abc", "cab", "bca", "c")

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from hardalign.data.vocabulary import BEGIN, END, RESERVED, Encoded
-from hardalign.runtime import Lattice, Runtime, Step, Targets, Words
-from hardalign.runtime.numbers import Ints
 from hardalign.search import Hypothesis, Read, beam_search, greedy
+from hardalign.systems.batch import Targets, Words
+from hardalign.systems.lattice import Lattice
+from hardalign.systems.model import Answering, Step
+from hardalign.systems.ops.numpy import Ints
 from helpers import random_pair, random_pairs
 
 WORDS = random_pairs(12, longest=6, seed=5)
@@ -30,20 +32,20 @@ def strings(hypotheses: Sequence[Hypothesis]) -> list[tuple[int, ...]]:
     return [tuple(hypothesis.symbols) for hypothesis in hypotheses]
 
 
-def read(runtime: Runtime[Any, Any], pairs: Sequence[Encoded], words: Words | None = None) -> Read:
+def read(runtime: Answering, pairs: Sequence[Encoded], words: Words | None = None) -> Read:
     words = words or Words.of(pairs)
     return Read(runtime, words, runtime.read(words))
 
 
 def greedily(
-    runtime: Runtime[Any, Any], pairs: Sequence[Encoded], words: Words | None = None
+    runtime: Answering, pairs: Sequence[Encoded], words: Words | None = None
 ) -> list[Hypothesis]:
     """Greedy search for all of some words."""
     return greedy(read(runtime, pairs, words), np.arange(len(pairs)))
 
 
 def beams(
-    runtime: Runtime[Any, Any], pairs: Sequence[Encoded], width: int, **options: Any
+    runtime: Answering, pairs: Sequence[Encoded], width: int, **options: Any
 ) -> list[list[Hypothesis]]:
     """Beam search for all of some words."""
     words = read(runtime, pairs, options.pop("words", None))
@@ -66,7 +68,7 @@ class Place:
     at: Ints  # [N]
 
 
-class Told(Runtime[Words, Place]):
+class Told(Answering):
     """Reads nothing; ``batch_sizes`` tells how many hypotheses took each step."""
 
     symbols = 4
@@ -93,7 +95,7 @@ class Scripted(Told):
         self.scripts = scripts
         self.previous: list[list[int]] = [[] for _ in scripts]
 
-    def step(self, state: Place, rows: Ints, symbols: Ints, tolerance: float = 0.0) -> Step[Place]:
+    def step(self, state: Place, rows: Ints, symbols: Ints, tolerance: float = 0.0) -> Step:
         self.batch_sizes.append(len(rows))
         log_probs = np.full((len(rows), 4), -5.0)
         alpha = np.zeros((len(rows), self.width))
@@ -125,7 +127,7 @@ class Table(Told):
                 self.log_probs[node, action] = math.log(probability)
                 self.leads[node, action] = next_node
 
-    def step(self, state: Place, rows: Ints, symbols: Ints, tolerance: float = 0.0) -> Step[Place]:
+    def step(self, state: Place, rows: Ints, symbols: Ints, tolerance: float = 0.0) -> Step:
         self.batch_sizes.append(len(rows))
         at = state.at[rows]
         at = np.where(symbols == BEGIN, at, self.leads[at, np.maximum(symbols - END, 0)])
@@ -135,7 +137,7 @@ class Table(Told):
 String = tuple[int, ...]
 
 
-def distribution(runtime: Runtime[Any, Any], word: Encoded, longest: int) -> dict[String, float]:
+def distribution(runtime: Answering, word: Encoded, longest: int) -> dict[String, float]:
     """p(y | x) of every string of at most ``longest`` letters, all its paths summed."""
     total: dict[String, float] = {}
     row = np.array([0])

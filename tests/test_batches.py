@@ -27,9 +27,10 @@ from hardalign.batches import (
 )
 from hardalign.data.vocabulary import END, UNKNOWN, Encoded
 from hardalign.errors import HardalignError
-from hardalign.runtime import Runtime, Targets, Words
 from hardalign.search import Aligned, Hypothesis, Search
 from hardalign.systems import SYSTEMS
+from hardalign.systems.batch import Targets, Words
+from hardalign.systems.model import Answering
 from helpers import TINY, random_pair, random_pairs, tiny_runtime
 from searching import Table, distribution, greedily, strings
 
@@ -48,12 +49,12 @@ def words(monkeypatch: pytest.MonkeyPatch) -> list[Encoded]:
     return pairs
 
 
-def talkative(system: str = "hard", **options: Any) -> Runtime[Any, Any]:
+def talkative(system: str = "hard", **options: Any) -> Answering:
     return tiny_runtime(system, **{"scale": 3.0, "end": 2.0, **options})
 
 
 def answer(
-    runtime: Runtime[Any, Any],
+    runtime: Answering,
     words: Iterable[Encoded],
     search: Search,
     *,
@@ -71,7 +72,7 @@ def answer(
 
 
 def symbol_scores(
-    runtime: Runtime[Any, Any], pairs: Iterable[Encoded], threads: int = 1
+    runtime: Answering, pairs: Iterable[Encoded], threads: int = 1
 ) -> Iterator[list[float]]:
     return in_batches(
         runtime,
@@ -82,9 +83,7 @@ def symbol_scores(
     )
 
 
-def align(
-    runtime: Runtime[Any, Any], pairs: Iterable[Encoded], threads: int = 1
-) -> Iterator[Aligned]:
+def align(runtime: Answering, pairs: Iterable[Encoded], threads: int = 1) -> Iterator[Aligned]:
     return in_batches(
         runtime,
         lambda some, _: Batch(runtime, some).align(range(len(some)), [p.target for p in some]),
@@ -173,7 +172,7 @@ def test_scores_are_the_log_likelihoods_and_in_order(
             inexact += scores != pytest.approx([h.log_prob for h in rough], abs=1e-5)
         if system != "monotonic":
             assert log_probs == pytest.approx(log_likelihoods(runtime, pairs), abs=1e-5)
-    assert (inexact > 0) == (SYSTEMS[system].head == "hard")
+    assert (inexact > 0) == (SYSTEMS[system].alignment == "posterior")
 
 
 @systems
@@ -308,7 +307,7 @@ def test_a_stream_is_read_window_by_window(threads: int, monkeypatch: pytest.Mon
 class Spy:
     """Passes on everything to a runtime, and counts."""
 
-    def __init__(self, runtime: Runtime[Any, Any]) -> None:
+    def __init__(self, runtime: Answering) -> None:
         self.runtime = runtime
         self.sizes: list[tuple[int, ...]] = []
 

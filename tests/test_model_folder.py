@@ -32,8 +32,8 @@ from hardalign.model_folder import (
     write_description,
     write_tensors,
 )
-from hardalign.shapes import TRAINING_ONLY
 from hardalign.systems import SYSTEMS
+from hardalign.systems.parameters import TRAINING_ONLY
 from helpers import TINY, tiny_model
 
 FILES = Origin(train=FileOrigin("a", 3, "x"), dev=FileOrigin("b", 2, "y"))

@@ -15,11 +15,8 @@ from hypothesis import strategies as st
 from hardalign.batches import log_likelihoods
 from hardalign.data.vocabulary import BEGIN, END, UNKNOWN, Encoded
 from hardalign.errors import HardalignError
-from hardalign.runtime import Runtime, Words
-from hardalign.runtime.numbers import Floats
 from hardalign.search import (
     DEFAULT_BEAM,
-    LENGTH_LIMIT,
     MASS_BEAM_LIMIT,
     History,
     Hypothesis,
@@ -30,6 +27,9 @@ from hardalign.search import (
     uniform_noise,
 )
 from hardalign.systems import SYSTEMS
+from hardalign.systems.batch import Words
+from hardalign.systems.model import LENGTH_LIMIT, Answering
+from hardalign.systems.ops.numpy import Floats
 from helpers import random_pair, tiny_runtime, tiny_vocabulary
 from searching import (
     WORDS,
@@ -92,9 +92,7 @@ def test_an_end_just_before_the_limit_counts(letters: int, finished: bool) -> No
     assert hypothesis.alpha.shape == (limit, 4)
 
 
-def step_by_step(
-    runtime: Runtime[Any, Any], pair: Encoded
-) -> tuple[list[int], float, bool, Floats]:
+def step_by_step(runtime: Answering, pair: Encoded) -> tuple[list[int], float, bool, Floats]:
     """Greedy search for one word, with nothing clever about it."""
     state, symbol = runtime.start(runtime.read(Words.of([pair]))), BEGIN
     symbols: list[int] = []
@@ -161,7 +159,7 @@ def test_a_model_may_have_nothing_to_say(system: str) -> None:
 
 
 def draw(
-    runtime: Runtime[Any, Any], pairs: Sequence[Encoded], seed: int = 0, words: Words | None = None
+    runtime: Answering, pairs: Sequence[Encoded], seed: int = 0, words: Words | None = None
 ) -> list[Hypothesis]:
     noise = uniform_noise([(seed, k) for k in range(len(pairs))], [len(p.source) for p in pairs])
     return sample(read(runtime, pairs, words), np.arange(len(pairs)), noise)
@@ -232,7 +230,7 @@ def test_noise_is_each_rows_own_and_enough() -> None:
 XY = tiny_vocabulary(target="xy")
 
 
-def ending(system: str, seed: int = 0, **options: Any) -> Runtime[Any, Any]:
+def ending(system: str, seed: int = 0, **options: Any) -> Answering:
     """A model whose strings are short but not all alike."""
     return tiny_runtime(system, seed=seed, scale=3.0, end=3.0, **options)
 

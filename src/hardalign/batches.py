@@ -14,8 +14,6 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from hardalign.data.vocabulary import END, UNKNOWN, Encoded, batches_by_symbols
-from hardalign.runtime import Lattice, Targets, Words
-from hardalign.runtime.numbers import Floats, Ints, logsumexp
 from hardalign.search import (
     MASS_BEAM,
     MASS_BEAM_LIMIT,
@@ -29,6 +27,9 @@ from hardalign.search import (
     sample,
     uniform_noise,
 )
+from hardalign.systems.batch import Targets, Words
+from hardalign.systems.lattice import Lattice
+from hardalign.systems.ops.numpy import Floats, Ints, logsumexp
 
 TOLERANCE = 1e-6
 """Probability that a step of a search may leave out: about what float32 loses anyway."""

@@ -87,7 +87,7 @@ class ModelConfig(_Settings):
     samples: int = 2
     """Positions drawn at each step, where training draws any."""
     copying: bool = False
-    """Whether a position may also emit its own symbol; see ``hardalign.options``."""
+    """Whether a position may also emit its own symbol; see ``hardalign.systems.options``."""
     tags: str = "inside"
     """Where a word's tags are: inside it, before its letters, or beside it."""
     known_forms: int = 0

@@ -42,7 +42,7 @@ from hardalign.files import (
     sha256,
     write_bytes,
 )
-from hardalign.shapes import TRAINING_ONLY, parameter_shapes
+from hardalign.systems.parameters import TRAINING_ONLY, parameter_shapes
 from hardalign.version import __version__
 
 Tensors = dict[str, NDArray[Any]]
@@ -92,7 +92,7 @@ class Description:
     data: Origin
     """Where the training data came from."""
     temperature: float = 1.0
-    """At which the model answers; see ``hardalign.runtime.tempered``."""
+    """At which the model answers; see ``hardalign.systems.ensemble``."""
     members: int = 1
     """How many models the folder holds; several are an ensemble."""
     start: str | None = None

@@ -20,11 +20,12 @@ from hardalign.data.text import Symbols
 from hardalign.data.vocabulary import UNKNOWN, Encoded, UnknownSymbols, symbol_counts
 from hardalign.errors import HardalignError
 from hardalign.model_folder import Description, find_model, load_members
-from hardalign.options import indexer
-from hardalign.runtime import Runtime, build_members
 from hardalign.search import MAX_WIDTH, Aligned, Hypothesis, Search, require_int
-from hardalign.shapes import ALIGNER_TABLE
 from hardalign.systems import SCORES, System, find_system
+from hardalign.systems.build import build_members
+from hardalign.systems.model import Answering
+from hardalign.systems.options import indexer
+from hardalign.systems.parameters import ALIGNER_TABLE
 
 FREED = (1 << 25) - (1 << 16)
 """Bytes; from 32 MB on the C library takes no notice."""
@@ -97,9 +98,7 @@ class Predictor:
     'AE1 K SH AH0 N'
     """
 
-    def __init__(
-        self, runtime: Runtime[Any, Any], description: Description, parameters: int = 0
-    ) -> None:
+    def __init__(self, runtime: Answering, description: Description, parameters: int = 0) -> None:
         self._runtime = runtime
         self.description = description
         """The model's settings, format, vocabulary and data."""

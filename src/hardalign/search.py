@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from hardalign.data.vocabulary import BEGIN, END
 from hardalign.errors import HardalignError
-from hardalign.runtime import Runtime, Words
-from hardalign.runtime.numbers import Bools, Floats, Ints, logsumexp, unwarned
+from hardalign.systems.batch import Words
+from hardalign.systems.lattice import quiet
+from hardalign.systems.model import LENGTH_LIMIT, Answering
+from hardalign.systems.ops.numpy import Bools, Floats, Ints, logsumexp
 
-LENGTH_LIMIT = 4
-"""A search stops at this many times the source length, begin and end symbols included."""
 DEFAULT_BEAM = 5
 """Beam width where several strings are asked for and no width is given."""
 MASS_BEAM, MASS_BEAM_LIMIT = 8, 256
@@ -26,7 +26,7 @@ MAX_WIDTH = 10_000
 SLACK = 1e-4
 """Tolerance between log-probabilities of the same string computed in different batches."""
 
-Model = Runtime[Any, Any]
+Model = Answering
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class Read(NamedTuple):
     @property
     def limits(self) -> Ints:
         """[B] how many symbols may be written for each word."""
-        return LENGTH_LIMIT * self.words.lengths
+        return np.asarray(LENGTH_LIMIT * self.words.lengths)
 
 
 class History:
@@ -404,7 +404,7 @@ def best_columns(scores: Floats, count: int) -> Ints:
     return columns
 
 
-@unwarned
+@quiet
 def _collect(found: Candidates, word: Ints, new: Candidates, merge: bool) -> None:
     """Adds complete candidates [W, K] of some words [W] to the best found so far, in place.
 

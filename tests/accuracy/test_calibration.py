@@ -9,9 +9,8 @@ import pytest
 from hardalign.batches import Batch, log_likelihoods, predictions
 from hardalign.data.vocabulary import END, Encoded
 from hardalign.metrics import calibration_error
-from hardalign.runtime.ensemble import Ensemble
-from hardalign.runtime.tempered import Tempered
 from hardalign.search import Search
+from hardalign.systems.ensemble import Ensemble, Tempered
 from hardalign.training import calibration
 from hardalign.training.calibration import fit_temperature
 from hardalign.training.job import Development

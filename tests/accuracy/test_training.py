@@ -194,7 +194,7 @@ def test_an_incomplete_ensemble_says_what_is_missing(ensemble, tmp_path):
         ({"members": 2, "processes": 0}, "processes must be at least 1, not 0"),
         ({"start": "nowhere"}, "nowhere: no such model folder"),
         ({"system": "soft", "copying": True}, "soft cannot copy"),
-        ({"system": "hard-feed", "tags": "beside"}, "hard-feed has its own way with tags"),
+        ({"system": "hard-feed", "tags": "beside"}, "hard-feed cannot have tags beside"),
     ],
 )
 def test_impossible_wishes_are_refused_before_anything_is_written(tmp_path, options, message):

@@ -4,6 +4,7 @@ import random
 from collections import Counter
 from itertools import pairwise
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -18,7 +19,8 @@ from hardalign.data.vocabulary import (
     batches_by_symbols,
     shuffled_batches,
 )
-from hardalign.networks.batch import collate, pad
+from hardalign.systems.batch import pad
+from hardalign.systems.network import collate
 from helpers import random_pairs
 
 rows = st.lists(st.lists(st.integers(1, 9), max_size=6), min_size=1, max_size=6)
@@ -28,7 +30,7 @@ rows = st.lists(st.lists(st.integers(1, 9), max_size=6), min_size=1, max_size=6)
 def test_rows_are_padded_to_the_longest(numbers: list[list[int]]):
     padded, lengths = pad(numbers)
     assert padded.shape == (len(numbers), max(map(len, numbers)))
-    assert padded.dtype == lengths.dtype == torch.long
+    assert padded.dtype == lengths.dtype == np.intp
     for row, length, expected in zip(padded.tolist(), lengths.tolist(), numbers, strict=True):
         assert row[:length] == expected
         assert set(row[length:]) <= {PAD}
@@ -38,21 +40,22 @@ def test_collate_keeps_pairs_side_by_side():
     pairs = random_pairs(5)
     batch = collate(pairs)
     assert len(batch) == 5
-    assert batch.tag_counts.tolist() == [pair.tags for pair in pairs]
+    assert batch.words.tag_counts.tolist() == [pair.tags for pair in pairs]
     for k, pair in enumerate(pairs):
-        assert batch.source[k, : batch.source_lengths[k]].tolist() == pair.source
-        assert batch.target[k, : batch.target_lengths[k]].tolist() == pair.target
+        assert batch.words.symbols[k, : batch.words.lengths[k]].tolist() == pair.source
+        assert batch.targets.symbols[k, : batch.targets.lengths[k]].tolist() == pair.target
 
 
 def test_collate_without_targets():
     batch = collate([Encoded([BEGIN, END], 0, []), Encoded([BEGIN, 4, END], 0, [])])
-    assert batch.target.shape == (2, 0)
-    assert batch.target_lengths.tolist() == [0, 0]
+    assert batch.targets.symbols.shape == (2, 0)
+    assert batch.targets.lengths.tolist() == [0, 0]
 
 
 def test_a_batch_moves_as_a_whole():
     moved = collate(random_pairs(3)).to(torch.device("meta"))
-    assert {tensor.device.type for tensor in vars(moved).values()} == {"meta"}
+    tensors = [*vars(moved.words).values(), moved.targets.symbols, moved.targets.lengths]
+    assert {tensor.device.type for tensor in tensors} == {"meta"}
 
 
 def pronunciations(count: int) -> list[Encoded]:
@@ -85,8 +88,8 @@ def test_no_pairs_no_batches():
 def test_little_is_padding():
     symbols = places = 0
     for batch in map(collate, shuffled_batches(pronunciations(20_000), 20, random.Random(0))):
-        symbols += int(batch.source_lengths.sum() + batch.target_lengths.sum())
-        places += batch.source.numel() + batch.target.numel()
+        symbols += int(batch.words.lengths.sum() + batch.targets.lengths.sum())
+        places += batch.words.symbols.numel() + batch.targets.symbols.numel()
     assert 1 - symbols / places < 0.05
 
 

@@ -19,14 +19,14 @@ import torch
 from hardalign.config import ModelConfig
 from hardalign.data.vocabulary import Encoded
 from hardalign.data.vocabulary import Alphabet, Vocabulary
-from hardalign.networks.batch import collate
-from hardalign.networks.build import build_model
-from hardalign.runtime import Targets, Words, build_runtime
-from hardalign.shapes import parameter_shapes
+from hardalign.systems.network import Network, collate
+from hardalign.systems.batch import Targets, Words
+from hardalign.systems.build import build_model
+from hardalign.systems.parameters import parameter_shapes
 
 config = ModelConfig("hard-slope", embedding=3, encoder=4, decoder=5)
 vocabulary = Vocabulary(Alphabet(tuple("abc"), ("N",)), Alphabet(tuple("xyz")))
-model = build_model(config, vocabulary).double().eval()
+model = Network(config, vocabulary).double().eval()
 with torch.no_grad():
     for parameter in model.parameters():
         parameter.normal_()
@@ -35,7 +35,7 @@ shapes = {name: tensor.shape for name, tensor in tensors.items()}
 assert shapes == parameter_shapes(config, vocabulary)
 pairs = [Encoded([1, 7, 4, 5, 6, 3], 1, [4, 5, 3]), Encoded([1, 6, 3], 0, [6, 6, 6, 4, 3])]
 wanted = model.symbol_log_likelihood(collate(pairs)).detach().numpy()
-runtime = build_runtime(config, tensors, vocabulary)
+runtime = build_model(config, tensors, vocabulary)
 memory = runtime.read(Words.of(pairs))
 lattice = runtime.follow(memory, Targets.of([0, 1], [pair.target for pair in pairs]))
 assert np.abs(lattice.log_probs() - wanted).max() < 1e-10
@@ -96,9 +96,8 @@ def test_it_is_a_system_like_any_other(installed: dict[str, str], tmp_path: Path
 def test_the_guide_lists_all_there_is_to_touch():
     guide = GUIDE.read_text(encoding="utf-8")
     files = [file for file in EXAMPLE.rglob("*") if file.suffix in (".py", ".toml")]
-    assert len(files) == 4
+    assert len(files) == 2
     for file in files:
         assert f"`{file.relative_to(EXAMPLE).as_posix()}`" in guide
-    for name in ("learning", "answering"):
-        lines = (EXAMPLE / "hardalign_slope" / f"{name}.py").read_text().splitlines()
-        assert f"`hardalign_slope/{name}.py`, {len(lines)} lines" in guide
+    lines = (EXAMPLE / "hardalign_slope.py").read_text().splitlines()
+    assert f"`hardalign_slope.py`, {len(lines)} lines" in guide

@@ -19,11 +19,11 @@ from hardalign.data.lexicon import Lexicon
 from hardalign.data.origin import Origin
 from hardalign.model_folder import Description
 from hardalign.predictor import Predictor
-from hardalign.runtime import build_runtime
 from hardalign.serve.app import create_app
 from hardalign.serve.messages import Limits
 from hardalign.serve.models import Model
 from hardalign.serve.server import Clients, address_of, listen, make_server
+from hardalign.systems.build import build_model
 from helpers import TINY, tiny_model
 
 LIMITS = Limits()
@@ -34,7 +34,7 @@ def tiny_predictor(system: str = "hard", layout: str = "pairs", seed: int = 0) -
     model = tiny_model(system, seed=seed, dtype=torch.float32)
     tensors = {name: tensor.numpy() for name, tensor in model.state_dict().items()}
     description = Description(config, TrainingConfig(), FORMATS[layout], TINY, Origin())
-    return Predictor(build_runtime(config, tensors, TINY), description)
+    return Predictor(build_model(config, tensors, TINY), description)
 
 
 MODELS = {

@@ -17,7 +17,7 @@ from hardalign.data.origin import Origin
 from hardalign.data.vocabulary import Alphabet, Vocabulary
 from hardalign.model_folder import WEIGHTS, Description, write_description, write_tensors
 from hardalign.predictor import Prediction
-from hardalign.shapes import parameter_shapes
+from hardalign.systems.parameters import parameter_shapes
 
 LETTERS = "'abcdefghijklmnopqrstuvwxyz"
 PHONES = [letter.upper() for letter in LETTERS] + ["AH0", "AH1", "AE1"]

@@ -9,7 +9,7 @@ import torch
 
 from hardalign.errors import HardalignError
 from hardalign.model_folder import CHECKPOINT, WEIGHTS, read_tensors
-from hardalign.networks.batch import collate
+from hardalign.systems.network import collate
 from hardalign.training import loop
 from hardalign.training.averaging import DECAY, Averaged
 from hardalign.training.checkpoint import Progress, read_checkpoint, save_checkpoint

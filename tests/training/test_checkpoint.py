@@ -10,8 +10,7 @@ import torch
 
 from hardalign.errors import HardalignError
 from hardalign.model_folder import CHECKPOINT, METRICS, read_tensors, write_tensors
-from hardalign.networks.batch import collate
-from hardalign.networks.transducer import Transducer
+from hardalign.systems.network import Network, collate
 from hardalign.training.checkpoint import Progress, read_checkpoint, save_checkpoint
 from helpers import random_pairs, tiny_model
 
@@ -20,7 +19,7 @@ FIGURES = dict.fromkeys(
 ) | {"learning_rate": 0.001, "best": True, "epoch": 1}
 
 
-def stepped(seed: int, system: str = "hard") -> tuple[Transducer, torch.optim.Adam]:
+def stepped(seed: int, system: str = "hard") -> tuple[Network, torch.optim.Adam]:
     """A model after one step of Adam."""
     model = tiny_model(system, seed=seed, dtype=torch.float32)
     optimizer = torch.optim.Adam(model.parameters())
@@ -29,7 +28,7 @@ def stepped(seed: int, system: str = "hard") -> tuple[Transducer, torch.optim.Ad
     return model, optimizer
 
 
-def saved(folder: Path) -> tuple[Transducer, torch.optim.Adam, Progress]:
+def saved(folder: Path) -> tuple[Network, torch.optim.Adam, Progress]:
     model, optimizer = stepped(0)
     history = [{**FIGURES, "epoch": 1}, {**FIGURES, "epoch": 2}]
     progress = Progress(1e-4, epoch=2, best_log_likelihood=-1.5, history=history)

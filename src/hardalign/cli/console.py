@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
 from hardalign.files import whole_file
-from hardalign.systems import SCORES, ScoreKind
+from hardalign.systems import SCORES
+from hardalign.systems.model import ScoreKind
 
 if TYPE_CHECKING:
     from rich.console import Console

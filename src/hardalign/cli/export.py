@@ -34,7 +34,7 @@ def export(
             extra onnx.
     """
     try:
-        from hardalign.export import export_onnx, step_file
+        from hardalign.systems.export import export_onnx, step_file
     except ModuleNotFoundError as error:
         raise MissingPackageError("the export", error.name, "onnx") from None
     from hardalign.model_folder import find_model, load_folder

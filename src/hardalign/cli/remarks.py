@@ -11,7 +11,8 @@ from hardalign.data.formats import Example, training_pairs
 from hardalign.data.text import plural, shorten
 from hardalign.data.vocabulary import UnknownSymbols, Vocabulary, symbol_counts
 from hardalign.predictor import Prediction, Predictor
-from hardalign.search import LENGTH_LIMIT, MASS_BEAM_LIMIT, Search
+from hardalign.search import MASS_BEAM_LIMIT, Search
+from hardalign.systems.model import LENGTH_LIMIT
 from hardalign.text.known import Answer
 from hardalign.text.running import has_blank
 

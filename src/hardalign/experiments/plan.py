@@ -41,8 +41,8 @@ from hardalign.errors import HardalignError, InputError
 from hardalign.experiments.run import DataFiles, Run
 from hardalign.files import check_regular
 from hardalign.model_folder import MOST_MEMBERS
-from hardalign.options import check_options
 from hardalign.systems import find_system
+from hardalign.systems.options import check_options
 
 _SHIPPED = resources.files("hardalign.experiments") / "plans"
 _AXES = {"corpora": list[str], "systems": list[str], "sizes": list[str], "seeds": list[int]}

@@ -16,7 +16,7 @@ MANY_UNSEEN = 0.02
 def on_unseen(model: ModelConfig, vocabulary: Vocabulary) -> str:
     """Returns what may help where sources have unknown letters; empty if it is done already."""
     if vocabulary.source.tags:  # in inflection most letters stay
-        can_copy = find_system(model.system).can_copy_unseen and not model.copying
+        can_copy = find_system(model.system).model.can_copy_oov and not model.copying
         return "a model that copies (copy) can write them" if can_copy else ""
     return "" if model.rare_dropout else "rare dropout (0.2) teaches how such words are read"
 

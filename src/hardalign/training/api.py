@@ -16,9 +16,9 @@ from hardalign.data.known_forms import KnownForms
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.errors import HardalignError
 from hardalign.model_folder import Description, find_model, read_description
-from hardalign.options import check_options, copied_symbols, indexer
 from hardalign.predictor import Predictor, load
 from hardalign.systems import DEFAULT_SYSTEM, find_system
+from hardalign.systems.options import check_options, copied_symbols, indexer
 from hardalign.training.advice import MANY_UNSEEN, on_few, on_unseen
 from hardalign.training.data import Data, read_data
 from hardalign.training.job import Reporter
@@ -111,7 +111,8 @@ def train(
             after fewer epochs than those of the last step; the paper does not.
         invent: Learn from so many invented examples too, for inflection: real affixes around stems
             that are random.
-        copying: Whether a source position may also emit its own symbol; see ``hardalign.options``.
+        copying: Whether a source position may also emit its own symbol; see
+            ``hardalign.systems.options``.
             None leaves it to the size, if that is one of your own.
         tags: ``"inside"`` the word, before its letters, where attention sees them; or ``"beside"``
             it, where the decoder reads them at every step. None likewise; with a size by name it is
@@ -191,7 +192,7 @@ def train(
             reporter.note(advice)
     if tags is None and start_model is None and isinstance(size, str):
         tagged = any(example.tags for example in data.train)
-        if tagged and find_system(system).can_part_tags:
+        if tagged and find_system(system).model.can_set_tags_beside:
             model = replace(model, tags="beside")
     pairs = sum(len(example.targets) for example in data.train)
     if batch_size is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor, optim
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
-from hardalign.networks.transducer import Transducer
+from hardalign.systems.network import Network
 
 DECAY = 0.999
 """How much of the mean stays at each step: it is over about a thousand of them."""
@@ -16,9 +16,9 @@ _Weights = tuple[Tensor, ...] | list[Tensor]
 class Averaged(AveragedModel):
     """A copy of a model that follows it: at each step of its optimizer the means are updated."""
 
-    module: Transducer
+    module: Network
 
-    def __init__(self, model: Transducer, optimizer: optim.Optimizer) -> None:
+    def __init__(self, model: Network, optimizer: optim.Optimizer) -> None:
         super().__init__(model, multi_avg_fn=_update)
         optimizer.register_step_post_hook(lambda *_: self.update_parameters(model))
 

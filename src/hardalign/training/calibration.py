@@ -6,17 +6,17 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hardalign.batches import predictions
 from hardalign.data.vocabulary import END, Encoded, Vocabulary, batches_by_symbols
-from hardalign.runtime.interface import Runtime
-from hardalign.runtime.numbers import Floats, Ints, logsumexp, unwarned, widened
-from hardalign.runtime.steps import taken
-from hardalign.runtime.words import Targets, Words
+from hardalign.systems.batch import Targets, Words
+from hardalign.systems.ensemble import steps_along
+from hardalign.systems.lattice import quiet
+from hardalign.systems.model import Answering
+from hardalign.systems.ops.numpy import Floats, Ints, logsumexp, widened
 from hardalign.training.job import Development
 
 RANGE = (0.2, 5.0)
@@ -32,9 +32,7 @@ MOST_NUMBERS = 1 << 26
 """So many log-probabilities are enough to fit one number, and few enough to hold."""
 
 
-def fit_temperature(
-    runtime: Runtime[Any, Any], development: Development, vocabulary: Vocabulary
-) -> float:
+def fit_temperature(runtime: Answering, development: Development, vocabulary: Vocabulary) -> float:
     """Returns the temperature at which a model's probabilities are as large as it is right.
 
     That is where the probabilities of its answers to the development set tell best, by their
@@ -60,9 +58,7 @@ def _judged(right: NDArray[np.bool_], log_probs: Floats) -> float:
     return float(log_probs[right].sum() + np.log(-np.expm1(wrong)).sum())
 
 
-def _fit(
-    runtime: Runtime[Any, Any], pairs: Sequence[Encoded], score: Callable[[Floats], float]
-) -> float:
+def _fit(runtime: Answering, pairs: Sequence[Encoded], score: Callable[[Floats], float]) -> float:
     """Returns the temperature at which the log-probabilities of given pairs score highest.
 
     The distributions of all steps are computed once.
@@ -83,8 +79,8 @@ def _fit(
     return 1 / _lowest(loss, 1 / high, 1 / low)
 
 
-@unwarned
-def _steps(runtime: Runtime[Any, Any], pairs: Sequence[Encoded]) -> tuple[Floats, Ints, Ints]:
+@quiet
+def _steps(runtime: Answering, pairs: Sequence[Encoded]) -> tuple[Floats, Ints, Ints]:
     """Returns log-probabilities [steps, V] along pairs, what came next, and of which pair it is."""
     distributions: list[Floats] = []
     columns: list[Ints] = []
@@ -95,7 +91,7 @@ def _steps(runtime: Runtime[Any, Any], pairs: Sequence[Encoded]) -> tuple[Floats
         batch = [pairs[place] for place in places]
         memory = runtime.read(Words.of(batch))
         targets = Targets.of(range(len(batch)), [pair.target for pair in batch])
-        for step in taken(runtime, memory, targets):
+        for step in steps_along(runtime, memory, targets):
             distributions.append(step.log_probs)
             columns.append(step.column)
             owners.append(np.array(places)[step.target])

@@ -20,7 +20,7 @@ from torch import optim
 from hardalign.errors import HardalignError
 from hardalign.files import build_record, write_bytes
 from hardalign.model_folder import CHECKPOINT, METRICS, Tensors, read_tensors, write_tensors
-from hardalign.networks.transducer import Transducer
+from hardalign.systems.network import Network
 from hardalign.training.averaging import Averaged
 
 _OPTIMIZER = "optimizer"
@@ -60,7 +60,7 @@ class Checkpoint:
     tensors: Tensors
 
     def restore(
-        self, model: Transducer, optimizer: optim.Optimizer, averaged: Averaged | None
+        self, model: Network, optimizer: optim.Optimizer, averaged: Averaged | None
     ) -> None:
         """Put model, optimizer and means back to where the last completed epoch left them.
 
@@ -120,7 +120,7 @@ def _is_epoch(row: dict[str, Any]) -> bool:
 
 def save_checkpoint(
     folder: Path,
-    model: Transducer,
+    model: Network,
     optimizer: optim.Optimizer,
     averaged: Averaged | None,
     progress: Progress,
@@ -144,12 +144,12 @@ def save_checkpoint(
     write_tensors(folder / CHECKPOINT, tensors, notes)
 
 
-def arrays(model: Transducer) -> dict[str, NDArray[Any]]:
+def arrays(model: Network) -> dict[str, NDArray[Any]]:
     """Returns a model's tensors by name; on a CPU they share its memory."""
     return {name: tensor.detach().cpu().numpy() for name, tensor in model.state_dict().items()}
 
 
-def _networks(model: Transducer, averaged: Averaged | None) -> dict[str, Transducer]:
+def _networks(model: Network, averaged: Averaged | None) -> dict[str, Network]:
     """Returns the networks whose weights a checkpoint holds, by what its names begin with."""
     return {"model": model} | ({} if averaged is None else {"average": averaged.module})
 

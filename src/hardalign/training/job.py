@@ -12,7 +12,7 @@ from hardalign.data.formats import Example, evaluation_items, training_pairs
 from hardalign.data.text import Symbols
 from hardalign.data.vocabulary import UNKNOWN, Encoded, Indexer
 from hardalign.model_folder import Description
-from hardalign.options import indexer
+from hardalign.systems.options import indexer
 from hardalign.training.checkpoint import Progress
 from hardalign.training.warmstart import Start
 

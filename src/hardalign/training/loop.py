@@ -18,10 +18,8 @@ from hardalign.data.vocabulary import Encoded, shuffled_batches
 from hardalign.errors import HardalignError
 from hardalign.metrics import evaluate
 from hardalign.model_folder import WEIGHTS, write_tensors
-from hardalign.networks.batch import collate
-from hardalign.networks.build import build_model
-from hardalign.networks.transducer import Transducer
-from hardalign.runtime.build import build_runtime
+from hardalign.systems.build import build_model
+from hardalign.systems.network import Network, collate
 from hardalign.training.averaging import Averaged
 from hardalign.training.checkpoint import Progress, arrays, read_checkpoint, save_checkpoint
 from hardalign.training.job import Job, Reporter
@@ -46,7 +44,7 @@ def _train(process: Process, job: Job, reporter: Reporter) -> Progress:
     """Train in one of the run's processes; the first alone writes and reports."""
     config, folder, schedule = job.description.training, job.folder, job.description.schedule
     torch.manual_seed(config.seed)
-    model = build_model(job.description.model, job.description.vocabulary)
+    model = Network(job.description.model, job.description.vocabulary)
     model.count(job.train)
     checkpoint = read_checkpoint(folder)
     if checkpoint is None:
@@ -150,7 +148,7 @@ def _check_loss(loss: float, epoch: int) -> None:
 
 def _pass(
     process: Process,
-    model: Transducer,
+    model: Network,
     optimizer: optim.Optimizer,
     batches: Sequence[Sequence[Encoded]],
     clip: float | None,
@@ -190,10 +188,10 @@ class Scores(NamedTuple):
     mld: float
 
 
-def development_scores(job: Job, model: Transducer) -> Scores:
+def development_scores(job: Job, model: Network) -> Scores:
     """Returns the scores by which the best epoch is chosen, from the side that answers."""
     development = job.development
-    runtime = build_runtime(job.description.model, arrays(model), job.description.vocabulary)
+    runtime = build_model(job.description.model, arrays(model), job.description.vocabulary)
     log_probs = log_likelihoods(runtime, development.pairs)
     hypotheses = predictions(runtime, development.sources)
     vocabulary, counted = job.description.vocabulary, job.description.format.counted
@@ -206,5 +204,5 @@ def development_scores(job: Job, model: Transducer) -> Scores:
     return Scores(math.fsum(log_probs) / max(1, len(log_probs)), metrics.acc, metrics.mld)
 
 
-def _save_weights(job: Job, model: Transducer, progress: Progress) -> None:
+def _save_weights(job: Job, model: Network, progress: Progress) -> None:
     write_tensors(job.folder / WEIGHTS, arrays(model), {"epoch": progress.epoch})

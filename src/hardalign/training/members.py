@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from hardalign.errors import HardalignError
 from hardalign.model_folder import member_folders
-from hardalign.options import indexer
+from hardalign.systems.options import indexer
 from hardalign.training.claim import HELD_OUT
 from hardalign.training.job import Development, Reporter
 from hardalign.training.run import Task, calibrate, claimed, scheduled, train_folder

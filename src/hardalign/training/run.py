@@ -20,7 +20,7 @@ from hardalign.model_folder import (
     read_description,
     write_description,
 )
-from hardalign.runtime.build import build_members
+from hardalign.systems.build import build_members
 from hardalign.training.calibration import fit_temperature
 from hardalign.training.checkpoint import read_checkpoint
 from hardalign.training.claim import HELD_OUT, claim_folder, contents, not_empty, remove_model

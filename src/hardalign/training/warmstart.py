@@ -13,8 +13,8 @@ from hardalign.data.vocabulary import RESERVED, Alphabet, Vocabulary
 from hardalign.errors import HardalignError
 from hardalign.files import sha256
 from hardalign.model_folder import WEIGHTS, Tensors, find_model, load_folder
-from hardalign.runtime.numbers import Ints
-from hardalign.shapes import ALIGNER_TABLE, parameter_shapes
+from hardalign.systems.ops.numpy import Ints
+from hardalign.systems.parameters import ALIGNER_TABLE, parameter_shapes
 
 LEARNING_ONLY = ("dropout", "state_dropout", "symbol_dropout", "rare_dropout", "samples")
 """The settings in which a model may differ from the one whose weights it goes on with."""

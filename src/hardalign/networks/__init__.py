@@ -1,1 +1,0 @@
-"""The networks that learn: encoder, decoder, attention, heads, feeding and objectives."""

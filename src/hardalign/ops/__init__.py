@@ -1,1 +1,0 @@
-"""Pure tensor functions with gradients, without parameters of their own; see ``README.md``."""

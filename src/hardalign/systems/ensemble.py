@@ -1,0 +1,214 @@
+"""Models made of models: several as one, and one at a temperature.
+
+An ensemble takes the mean of its members' probabilities of the next symbol, at every step:
+
+    p(y_i | y_<i, x) = 1/M Σ_m p_m(y_i | y_<i, x)
+
+It is as if a member were drawn anew for each symbol, and summed over: a proper distribution over
+strings, whose log p(y | x) is exact. (The mixture of whole strings, whose members count as they
+explain the prefix, was tried and found less of development data probable.) Given both strings, a
+member's share in a symbol is p(m_i = m | x, y) ∝ p_m(y_i | y_<i, x), and the posterior is
+
+    p(a_i = j | x, y) = Σ_m p(m_i = m | x, y) p_m(a_i = j | x, y)
+
+A temperature T flattens or sharpens the finished distribution of each step, mixtures over positions
+and members included, so that it means the same for every system and strings keep a proper
+distribution:
+
+    p_T(y_i | y_<i, x) = p(y_i | y_<i, x)^(1/T) / Σ_y p(y | y_<i, x)^(1/T)
+
+What is most probable at a step stays so. Given both strings, p_T(y | x) is p(y | x) times a factor
+in which no alignment occurs: p(a | x, y) stays what it was.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from hardalign.data.vocabulary import BEGIN, END, PAD
+from hardalign.errors import HardalignError
+from hardalign.systems.batch import Targets, Words
+from hardalign.systems.lattice import Lattice, Rescored, draw, quiet
+from hardalign.systems.model import Answering, Step
+from hardalign.systems.ops import Array
+from hardalign.systems.ops.numpy import log_softmax, logsumexp, widened
+
+
+class Ensemble(Answering):
+    """The mean of models, which must have the same symbols."""
+
+    def __init__(self, members: Sequence[Answering]) -> None:
+        if not members:
+            raise HardalignError("an ensemble needs members")
+        if len({(member.symbols, member.silent) for member in members}) > 1:
+            raise HardalignError(
+                "members of an ensemble must write with the same symbols, all of them with a "
+                "pointer or none"
+            )
+        self._members = tuple(members)
+        self.symbols, self.silent = members[0].symbols, members[0].silent
+
+    def read(self, words: Words) -> tuple[Any, ...]:
+        """Reads source words by every member."""
+        return tuple(member.read(words) for member in self._members)
+
+    def start(self, memory: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Returns the members' states before the first step."""
+        return tuple(member.start(own) for member, own in zip(self._members, memory, strict=True))
+
+    @quiet
+    def step(
+        self, state: tuple[Any, ...], rows: Array | None, symbols: Array, tolerance: float = 0.0
+    ) -> Step:
+        """Returns the mean of the members' distributions, and of where they look."""
+        steps = [
+            member.step(own, rows, symbols, tolerance)
+            for member, own in zip(self._members, state, strict=True)
+        ]
+        # Members that copy may write letters of these words that others cannot.
+        columns = max(step.log_probs.shape[1] for step in steps)
+        log_probs = _mean(np.stack([widened(step.log_probs, columns) for step in steps]))
+        alpha = np.mean([step.alpha for step in steps], 0)
+        return Step(log_probs, alpha, tuple(step.state for step in steps))
+
+    def actions(self, memory: tuple[Any, ...], targets: Targets) -> Array:
+        """Returns the first member's actions."""
+        return self._members[0].actions(memory[0], targets)
+
+    def follow(self, memory: tuple[Any, ...], targets: Targets) -> Lattice:
+        """Returns the members' lattices together."""
+        lattices = [
+            member.follow(own, targets) for member, own in zip(self._members, memory, strict=True)
+        ]
+        joined = Joined(lattices)
+        if self.silent < 0:
+            return joined
+        # Of a pointer the actions are averaged, several of which may belong to a symbol.
+        return Rescored(lambda: joined, lambda: scores_of_steps(self, memory, targets))
+
+
+@dataclass(frozen=True)
+class Joined(Lattice):
+    """The alignments of all members."""
+
+    members: Sequence[Lattice]
+
+    @cached_property
+    def _scores(self) -> Array:
+        """The members' log p_m(y_i | y_<i, x), [M, P, I]."""
+        return np.stack([member.log_probs() for member in self.members])
+
+    @cached_property
+    def _shares(self) -> Array:
+        """The members' shares in each symbol p(m_i = m | x, y), [M, P, I]."""
+        return np.exp(log_softmax(self._scores, 0))
+
+    def log_probs(self) -> Array:
+        """Returns log p(y_i | y_<i, x) [P, I]."""
+        return _mean(self._scores)
+
+    def weights(self) -> Array:
+        """Returns the members' weights, mixed by their shares in each symbol [P, I, J]."""
+        weights = [member.weights() for member in self.members]
+        return np.einsum("mpi,mpij->pij", self._shares, weights)
+
+    def samples(self, noise: Array) -> Array:
+        """Draws a member for each symbol, and its position from an alignment of that member.
+
+        What is drawn for a symbol has the posterior; neighbours may come from different members.
+        """
+        shares = np.moveaxis(self._shares, 0, -1)  # [P, I, M]
+        member = draw(shares[:, :, None], noise)  # [P, I, S]
+        share = np.take_along_axis(shares, member, 2)
+        below = np.take_along_axis(shares.cumsum(2), member, 2) - share
+        # Within the share of the member that was drawn, the noise is uniform once more.
+        rest = np.clip((noise - below) / share, 0, np.nextafter(1, 0))
+        positions = np.stack([lattice.samples(rest) for lattice in self.members])  # [M, P, I, S]
+        return np.take_along_axis(positions, member[None], 0)[0]
+
+
+class Tempered(Answering):
+    """A model at some temperature; 1 would change nothing."""
+
+    def __init__(self, model: Answering, temperature: float) -> None:
+        if not 0 < temperature < math.inf:
+            raise HardalignError(f"the temperature must be above 0 and finite, not {temperature}")
+        self._model = model
+        self._temperature = temperature
+        self.symbols, self.silent = model.symbols, model.silent
+
+    def read(self, words: Words) -> Any:
+        """Reads source words."""
+        return self._model.read(words)
+
+    def start(self, memory: Any) -> Any:
+        """Returns the state before the first step."""
+        return self._model.start(memory)
+
+    def actions(self, memory: Any, targets: Targets) -> Array:
+        """Returns the model's own actions."""
+        return self._model.actions(memory, targets)
+
+    @quiet
+    def step(self, state: Any, rows: Array | None, symbols: Array, tolerance: float = 0.0) -> Step:
+        """Returns what the model says, at the temperature."""
+        step = self._model.step(state, rows, symbols, tolerance)
+        return replace(step, log_probs=log_softmax(step.log_probs / self._temperature))
+
+    def follow(self, memory: Any, targets: Targets) -> Lattice:
+        """Returns the model's alignments, the same at any temperature, with scores at this one."""
+        return Rescored(
+            lambda: self._model.follow(memory, targets),
+            lambda: scores_of_steps(self, memory, targets),
+        )
+
+
+@dataclass(frozen=True)
+class GivenStep:
+    """One step of given targets: what might have come next, and what did."""
+
+    target: Array
+    """[N] the targets that have come so far."""
+    symbol: Array
+    """[N] the place of the symbol that each is about to write."""
+    column: Array
+    """[N] of what comes next."""
+    log_probs: Array
+    """[N, V]"""
+
+
+def steps_along(model: Answering, memory: Any, targets: Targets) -> Iterator[GivenStep]:
+    """Yields the whole distribution that a search would meet at every step along given targets."""
+    actions = model.actions(memory, targets)  # [P, K]
+    lengths = (actions != PAD).sum(1)
+    target, rows = np.arange(len(actions)), targets.word
+    symbol = np.zeros(len(actions), np.intp)
+    state, previous = model.start(memory), np.full(len(actions), BEGIN)
+    for position, action in enumerate(actions.T):
+        step = model.step(state, rows, previous)
+        yield GivenStep(target, symbol[target], action[target] - END, step.log_probs)
+        symbol += action != model.silent
+        state, rows = step.state, np.flatnonzero(lengths[target] > position + 1)
+        target = target[rows]
+        previous = action[target]
+
+
+def scores_of_steps(model: Answering, memory: Any, targets: Targets) -> Array:
+    """Returns log p(y_i | y_<i, x) [P, I] of given targets, as a search would meet them."""
+    scores = np.zeros(targets.symbols.shape)
+    for step in steps_along(model, memory, targets):
+        chosen = step.log_probs[np.arange(len(step.target)), step.column]
+        scores[step.target, step.symbol] += chosen
+    return scores
+
+
+@quiet
+def _mean(log_probs: Array) -> Array:
+    """Returns the logarithm of the mean probability over members, the first axis."""
+    return logsumexp(log_probs, 0) - np.log(len(log_probs)).astype(log_probs.dtype)

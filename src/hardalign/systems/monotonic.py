@@ -1,0 +1,234 @@
+"""Hard monotonic attention: a pointer that only moves right (paper, section 8.2, system M).
+
+The decoder reads the source symbol under the pointer and chooses an action: write a symbol, STEP to
+the next position, or end. It is trained on the actions of a character aligner (Aharoni & Goldberg
+2017). A string can be written by many sequences of actions, so that the score of one of them is a
+lower bound of log p(y | x), tight where the model is sure of when to step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hardalign import aligner
+from hardalign.aligner import align_actions, aligner_pair
+from hardalign.config import ModelConfig
+from hardalign.data.vocabulary import END, PAD, Encoded, Vocabulary
+from hardalign.systems import parameters
+from hardalign.systems.batch import Targets, Words, pad, shifted
+from hardalign.systems.lattice import Lattice, Weighted, quiet
+from hardalign.systems.model import Model, Step
+from hardalign.systems.ops import Array, Hidden, Ops
+from hardalign.systems.parameters import ALIGNER_TABLE, Parameter, Parameters
+
+CACHED_PAIRS = 1 << 18
+"""Pairs whose actions are remembered, so that scoring an endless stream takes bounded memory."""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Source words that have been read, without their tags."""
+
+    words: Words
+    """With their tags."""
+    states: Array
+    """[B, J, 2H] e_j of begin, letters and end."""
+    tags: Array | None
+    """[B, embedding] what the decoder reads of a word's tags, where there are any."""
+    last: Array
+    """[B] the position of the end symbol."""
+    columns: Array
+    """[B, J] where each symbol of a word is among begin, letters and end; −1 for tags."""
+
+
+@dataclass(frozen=True)
+class State:
+    """Hypotheses."""
+
+    memory: Memory
+    word: Array
+    """[N]"""
+    pointer: Array
+    """[N] where each one's pointer is."""
+    hidden: Hidden
+
+
+class Monotonic(Model):
+    """An encoder, a decoder over actions and attended states, and an aligner to learn from."""
+
+    alignment = "path"
+    score = "best path"
+
+    def __init__(
+        self, xp: Ops, config: ModelConfig, vocabulary: Vocabulary, p: Mapping[str, Array]
+    ) -> None:
+        super().__init__(xp, config, vocabulary, p)
+        self.encoder, self.decoder = xp.encoder(p), xp.decoder(p)
+        self.tags = len(vocabulary.source.tags)
+        self.silent = len(vocabulary.target)  # STEP, one number after the target's symbols
+        self.symbols = self.silent + 1 - END
+        self._cache: dict[tuple[tuple[int, ...], tuple[int, ...]], list[int]] = {}
+        self._cached_by = b""
+
+    @classmethod
+    def parameters(cls, config: ModelConfig, vocabulary: Vocabulary) -> Parameters:
+        """Declares encoder, decoder, output and the aligner's table."""
+        actions, tags = len(vocabulary.target) + 1, len(vocabulary.source.tags)
+        width, layers = config.embedding, config.decoder_layers
+        hidden = cls.decoder_width(config, actions, tags)
+        inputs = width + 2 * config.encoder + (width if tags else 0)
+        declared = (
+            parameters.encoder(config, len(vocabulary.source))
+            | parameters.embedding("decoder.embedding", actions, width)
+            | parameters.lstm("decoder.lstm", inputs, hidden, layers)
+            | parameters.linear("decoder.output", hidden, actions)
+        )
+        if tags:
+            declared |= parameters.linear("tags.merge", tags * width, width)
+        letters = (len(vocabulary.source.letters) + 2, len(vocabulary.target.letters) + 2)
+        return declared | {ALIGNER_TABLE: Parameter(letters, trained=False)}
+
+    @classmethod
+    def decoder_width(cls, config: ModelConfig, actions: int, tags: int) -> int:
+        """Returns the width of the decoder that spends what T and S cost `soft` (8.2).
+
+        Both have the same symbols to tell apart here, STEP among them: so it was in the paper.
+        Many tags, which need a slot each, can cost more than T and S; the usual width always stays,
+        since the paper speaks of increasing it.
+        """
+        width, encoded, layers = config.embedding, 2 * config.encoder, config.decoder_layers
+        joint = parameters.full_joint(config)
+        merge = (tags * width + 1) * width if tags else 0
+        attended = encoded + (width if tags else 0)
+
+        def size(inputs: int, hidden: int, seen: int) -> int:
+            lstm = parameters.count(parameters.lstm("", inputs, hidden, layers))
+            return lstm + (width + seen + 1) * actions  # embedding and output
+
+        attention = (encoded + 1) * config.decoder + (joint + 1) * joint  # T and S
+        goal = size(width, config.decoder, joint) + attention - merge
+        found = parameters.closest(lambda hidden: size(width + attended, hidden, hidden), goal)
+        return max(found, config.decoder)
+
+    def fit(self, pairs: Sequence[Encoded]) -> Array:
+        """Returns the table of an aligner that has learned from pairs, as it is stored."""
+        sizes = self.p[ALIGNER_TABLE].shape[0] - 1, self.p[ALIGNER_TABLE].shape[1] - 1
+        iterations = {} if pairs else {"iterations": 0}
+        table = aligner.fit([aligner_pair(pair) for pair in pairs], *sizes, **iterations)
+        stored = np.asarray(table, np.float32)
+        stored[0, 0] = 0.0  # its one infinity, which is never read
+        return stored
+
+    @quiet
+    def read(self, words: Words) -> Memory:
+        """Reads source words."""
+        letters = words.letters_only(self.xp)
+        states = self.xp.dense(self.encoder(letters.symbols, letters.lengths))
+        tags = self._tag_vectors(words) if self.tags else None
+        return Memory(words, states, tags, letters.lengths - 1, words.columns(self.xp))
+
+    def _tag_vectors(self, words: Words) -> Array:
+        """Returns the tags of words as vectors [B, embedding]: a slot for each tag there is.
+
+        Their order counts nothing, nor do unknown tags, which have no slot.
+        """
+        xp, table = self.xp, self.p["encoder.embedding.weight"]
+        first = len(self.vocabulary.source) - self.tags
+        slots = xp.arange(self.tags, words.symbols) + first
+        number = xp.where(words.is_tag(xp), words.symbols, PAD)
+        has = (number[:, :, None] == slots).any(1)[:, :, None]  # [B, tags, 1]
+        slotted = xp.dropout(xp.where(has, table[first:], 0.0))
+        matrix = xp.matrix(self.p["tags.merge.weight"])
+        return xp.project(slotted.reshape(len(words), -1), matrix, self.p["tags.merge.bias"])
+
+    def start(self, memory: Memory) -> State:
+        """Returns the state before the first step: pointers are at the begin symbols."""
+        rows = len(memory.words)
+        word = self.xp.arange(rows, memory.words.symbols)
+        return State(memory, word, word * 0, self.decoder.begin(rows))
+
+    @quiet
+    def step(
+        self, state: State, rows: Array | None, symbols: Array, tolerance: float = 0.0
+    ) -> Step:
+        """Moves pointers if that was chosen, and says what may come next; all of it."""
+        del tolerance
+        xp, memory, word = self.xp, state.memory, self.xp.rows(state.word, rows)
+        pointer = xp.rows(state.pointer, rows) + (symbols == self.silent)
+        seen = self._seen(memory, word, pointer[:, None])[:, 0]
+        h, hidden = self.decoder.enter(symbols[:, None])(0, state.hidden, rows, seen)
+        at_end = pointer == xp.rows(memory.last, word)
+        columns = xp.rows(memory.columns, word)
+        alpha = xp.where(columns == pointer[:, None], 1.0, xp.zeros(h, 1))
+        after = State(memory, word, pointer, hidden)
+        return Step(xp.log_softmax(self._logits(h, at_end)), alpha, after)
+
+    def _seen(self, memory: Memory, word: Array | None, pointer: Array) -> Array:
+        """Returns what the decoder reads [P, K, ·] where pointers [P, K] are."""
+        xp = self.xp
+        states = xp.take(xp.rows(memory.states, word), pointer[:, :, None], 1)
+        if memory.tags is None:
+            return states
+        tags = xp.rows(memory.tags, word)[:, None]
+        return xp.concatenate([states, tags + xp.zeros(tags, *pointer.shape, 1)], 2)
+
+    def _logits(self, h: Array, at_end: Array) -> Array:
+        """Returns logits [..., V] of end, letters and, as the last, STEP, impossible ``at_end``."""
+        xp = self.xp
+        weight, bias = (self.p[f"decoder.output.{name}"][END:] for name in ("weight", "bias"))
+        logits = xp.project(h, xp.matrix(weight), bias)
+        is_step = xp.arange(self.symbols, at_end) == self.symbols - 1
+        return xp.masked(logits, ~(at_end[..., None] & is_step))
+
+    @quiet
+    def follow(self, memory: Memory, targets: Targets) -> Lattice:
+        """Returns the aligner's paths; the score of a symbol includes the STEPs before it."""
+        xp, word = self.xp, targets.word
+        actions = xp.array(self.actions(memory, targets), targets.symbols)  # [P, K]
+        stepped = actions == self.silent
+        pointer = stepped.cumsum(1) - stepped * 1  # before each action
+        h = self.decoder.follow(shifted(xp, actions), self._seen(memory, word, pointer))
+        at_end = pointer == xp.rows(memory.last, word)[:, None]
+        classes = (actions - END).clip(0)
+        scores = xp.log_prob(self._logits(xp.dense(h), at_end), classes)
+        scores = xp.where(actions == PAD, 0.0, scores)
+        written = ((~stepped) * 1).cumsum(1) - (~stepped) * 1  # symbols before each action
+        place = written[:, :, None] == xp.arange(targets.symbols.shape[1], actions)  # [P, K, I]
+        scores = xp.sum(xp.where(place, scores[:, :, None], 0.0), 1)
+        writes = ~stepped & (actions != PAD)
+        at = xp.sum(xp.where(place & writes[:, :, None], pointer[:, :, None], 0), 1)  # [P, I]
+        columns = xp.rows(memory.columns, word)[:, None]  # [P, 1, J]
+        is_there = (columns == at[:, :, None]) & targets.steps(xp)[:, :, None]
+        return Weighted(scores, xp.where(is_there, 1.0, xp.zeros(scores, 1)))
+
+    def actions(self, memory: Memory, targets: Targets) -> Array:
+        """Returns the actions [P, K] of the aligner's best alignments, as a NumPy array."""
+        words = memory.words
+        every: Sequence[int] = range(len(words)) if targets.word is None else targets.word.tolist()
+        symbols, lengths, tags = (
+            part.tolist() for part in (words.symbols, words.lengths, words.tag_counts)
+        )
+        pairs = [
+            Encoded(symbols[word][: lengths[word]], tags[word], target[:length])
+            for word, target, length in zip(
+                every, targets.symbols.tolist(), targets.lengths.tolist(), strict=True
+            )
+        ]
+        return pad(self._aligned(pairs))[0]
+
+    def _aligned(self, pairs: Sequence[Encoded]) -> list[list[int]]:
+        """Returns the actions of pairs; aligns whatever is not remembered, all at once."""
+        table = self.xp.numpy(self.p[ALIGNER_TABLE])
+        if len(self._cache) > CACHED_PAIRS or self._cached_by != table.tobytes():
+            self._cache, self._cached_by = {}, table.tobytes()
+        # Other threads may forget everything meanwhile: what they leave behind stays whole.
+        cache = self._cache
+        # An alignment depends on nothing but the letters.
+        keys = [(tuple(p.source[1 + p.tags : -1]), tuple(p.target[:-1])) for p in pairs]
+        new = {key: pair for key, pair in zip(keys, pairs, strict=True) if key not in cache}
+        actions = align_actions(table, list(new.values()), self.silent)
+        cache.update(zip(new, actions, strict=True))
+        return [cache[key] for key in keys]

@@ -1,0 +1,259 @@
+"""The operations in NumPy, for answering: no gradients, no torch.
+
+Three things make it fast. LSTMs read every distinct beginning of a batch's strings only once
+(``recurrent.py``). A step computes p(· | j) only at positions whose weight α_j counts. Products are
+done on contiguous matrices, as few and as large as possible.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardalign.data.vocabulary import END
+from hardalign.systems.ops import Array, Output, Transitions, plain
+from hardalign.systems.ops.recurrent import Decoder, Encoder, Shared, SharedBothWays, rows_of
+
+Floats = NDArray[Any]
+"""Numbers of the precision that the weights have."""
+Ints = NDArray[np.intp]
+Bools = NDArray[np.bool_]
+
+CHUNK_FLOATS = 1 << 19
+"""Numbers in the buffers of a chunk of cells: 2 MB, which stay in a core's cache."""
+
+
+def logsumexp(x: Array, axis: int = -1) -> Array:
+    """Returns log Σ exp x along an axis; −inf where every term is."""
+    largest = x.max(axis, keepdims=True)
+    shift = np.where(np.isneginf(largest), 0, largest)
+    total = np.exp(x - shift).sum(axis)
+    return np.asarray(np.log(total) + np.squeeze(shift, axis))
+
+
+def log_softmax(x: Array, axis: int = -1) -> Array:
+    """Returns x − log Σ exp x along an axis that has at least one finite entry."""
+    x = x - x.max(axis, keepdims=True)
+    x -= np.log(np.exp(x).sum(axis, keepdims=True))
+    return x
+
+
+def widened(log_probs: Array, columns: int) -> Array:
+    """Returns log-probabilities [N, V] with as many columns as are wanted, −inf in new ones."""
+    missing = columns - log_probs.shape[1]
+    if not missing:
+        return log_probs
+    return np.pad(log_probs, ((0, 0), (0, missing)), constant_values=-np.inf)
+
+
+@dataclass(frozen=True)
+class PrunedCells:
+    """log p(y_i = v, a_i = j | y_<i, x) of those positions j that count."""
+
+    joint: Array
+    """[R, V] of R cells, row by row."""
+    row: Array
+    """[R] the hypothesis of each cell."""
+    position: Array
+    """[R] its source position."""
+    shape: tuple[int, int]
+    """How many hypotheses and positions there are."""
+
+    @cached_property
+    def index(self) -> Array:
+        """[N, J] which row of ``joint`` a position has, −1 if it was left out."""
+        index = np.full(self.shape, -1)
+        index[self.row, self.position] = np.arange(len(self.row))
+        return index
+
+
+class NumpyOps:
+    """The engine."""
+
+    learns = False
+    never = -np.inf
+
+    exp = staticmethod(np.exp)
+    tanh = staticmethod(np.tanh)
+    where = staticmethod(np.where)
+    concatenate = staticmethod(np.concatenate)
+    stack = staticmethod(np.stack)
+    take = staticmethod(np.take_along_axis)
+    logaddexp = staticmethod(np.logaddexp)
+    logsumexp = staticmethod(logsumexp)
+    log_softmax = staticmethod(log_softmax)
+    constant = staticmethod(nullcontext)
+
+    def arange(self, stop: Any, like: Array) -> Array:
+        del like
+        return np.arange(stop)
+
+    def longest(self, lengths: Array) -> int:
+        return int(lengths.max(initial=0))
+
+    def repeat(self, x: Array, times: int, axis: int = 0) -> Array:
+        return np.repeat(x, times, axis)
+
+    def zeros(self, like: Array, *shape: int) -> Array:
+        return np.zeros(shape, like.dtype)
+
+    def array(self, x: Array, like: Array) -> Array:
+        del like
+        return x
+
+    def numpy(self, x: Array) -> Array:
+        return x
+
+    def sum(self, x: Array, axis: int) -> Array:
+        return x.sum(axis)
+
+    def transpose(self, x: Array) -> Array:
+        return x.swapaxes(-1, -2)
+
+    def rows(self, x: Array, index: Array | None) -> Array:
+        return x if index is None else rows_of(x, index)
+
+    def best(self, x: Array) -> Array:
+        return np.eye(x.shape[-1], dtype=x.dtype)[x.argmax(-1)]
+
+    def masked(self, x: Array, mask: Array) -> Array:
+        return x if mask.all() else np.where(mask, x, x.dtype.type(-np.inf))
+
+    def lookup(self, table: Array, symbols: Array, first: int) -> Array:
+        beyond = symbols - len(table)
+        return np.where(beyond < 0, table[np.minimum(symbols, len(table) - 1)], beyond - first)
+
+    def embed(self, table: Array, index: Array) -> Array:
+        return table[index]
+
+    def matrix(self, weight: Array) -> Array:
+        return np.ascontiguousarray(weight.T)  # as products of few vectors read it fastest
+
+    def project(self, x: Array, matrix: Array, bias: Array | None = None) -> Array:
+        if isinstance(x, Shared | SharedBothWays):
+            return x.project(matrix, bias)
+        # One large product: NumPy would do one for each row of the first axis.
+        y = x.reshape(-1, x.shape[-1]) @ matrix
+        if bias is not None:
+            y += bias
+        return y.reshape(*x.shape[:-1], -1)
+
+    def dense(self, x: Array) -> Array:
+        return x.dense() if isinstance(x, Shared | SharedBothWays) else x
+
+    def dropout(self, x: Array) -> Array:
+        return x
+
+    def encoder(self, parameters: Mapping[str, Array]) -> Encoder:
+        return Encoder(parameters)
+
+    def decoder(self, parameters: Mapping[str, Array]) -> Decoder:
+        return Decoder(parameters)
+
+    def log_prob(self, logits: Array, classes: Array) -> Array:
+        chosen = np.take_along_axis(logits, classes[..., None], -1)[..., 0]
+        return chosen - logsumexp(logits)
+
+    def log_joint(self, log_alpha: Array, output: Output, classes: Array, steps: Array) -> Array:
+        """Computes possible cells in chunks, so that memory does not grow with |x|·|y|·|Σ|."""
+        log_joint = log_alpha.copy()
+        symbols = len(output.bias)
+        row, step, position = np.nonzero(steps[:, :, None] & (log_alpha > -np.inf))
+        size = max(64, CHUNK_FLOATS // sum(output.weight.shape))
+        for start in range(0, len(row), size):
+            n, i, j = (part[start : start + size] for part in (row, step, position))
+            word = n if output.word is None else output.word[n]
+            joint = output.query[n, i]
+            joint += output.key[word, j]
+            logits = np.tanh(joint, out=joint) @ output.weight
+            logits += output.bias
+            symbol = classes[n, i]
+            chosen = logits[np.arange(len(n)), np.minimum(symbol, symbols - 1)]
+            chosen[symbol >= symbols] = -np.inf  # out of vocabulary: copied if at all
+            values = chosen - logsumexp(logits)
+            if output.copied is not None:
+                own = output.copied[word, j]
+                copied, rest = _gates(joint, own, output)
+                copied[own != symbol] = -np.inf
+                values = np.logaddexp(values + rest, copied)
+            log_joint[n, i, j] += values
+        return log_joint
+
+    def mixture(
+        self, log_alpha: Array, output: Output, tolerance: float
+    ) -> tuple[Array, PrunedCells]:
+        """Computes cells whose weight counts; an even share of the tolerance does not."""
+        rows = len(log_alpha)
+        word = np.arange(rows) if output.word is None else output.word
+        least: Any = -math.inf
+        if tolerance:  # shared among the word's own positions, not those of padding
+            least = np.log(tolerance / output.lengths[word])[:, None]
+        row, position = np.nonzero(log_alpha > least)
+        owner = word.take(row)
+        joint = output.query[:, 0].take(row, 0)
+        joint += output.key[owner, position]
+        np.tanh(joint, out=joint)
+        logits = joint @ output.weight
+        logits += output.bias
+        cells = log_softmax(logits)
+        if output.copied is not None:
+            # Letters out of vocabulary that words have here need columns of their own.
+            columns = max(cells.shape[1], int(output.copied.max(initial=-1)) + 1)
+            cells = widened(cells, columns)
+            own = output.copied[owner, position]
+            copied, rest = _gates(joint, own, output)
+            cells += rest[:, None]
+            some = np.flatnonzero(own >= 0)
+            place = some, own[some]
+            cells[place] = np.logaddexp(cells[place], copied[some])
+        pruned = PrunedCells(cells, row, position, log_alpha.shape)
+        if len(row) == rows:  # each has but one position, whose weight is 1
+            return cells, pruned
+        first = np.searchsorted(row, np.arange(rows))
+        weights = log_alpha[row, position]
+        weights -= np.log(np.add.reduceat(np.exp(weights), first)).take(row)
+        cells += weights[:, None]
+        return _sum_rows(cells, row, first), pruned
+
+    def origins(self, cells: PrunedCells, rows: Array | None, symbols: Array) -> Array:
+        index = self.rows(cells.index, rows)
+        columns = np.maximum(symbols - END, 0)[:, None]
+        return np.where(index < 0, -np.inf, cells.joint[index, columns])
+
+    def begin_cells(self, like: Array, columns: int) -> PrunedCells:
+        del columns  # whatever was chosen before is BEGIN, which has the first
+        every = np.arange(len(like))
+        return PrunedCells(np.zeros((len(like), 1), like.dtype), every, every * 0, like.shape[:2])
+
+    def forward(self, transitions: Transitions, emission: Array) -> tuple[Array, Array]:
+        return plain.forward(self, transitions, emission)
+
+
+def _gates(joint: Array, own: Array, output: Output) -> tuple[Array, Array]:
+    """Returns log g and log (1 − g) [R] of cells, g = 0 where they have nothing to copy."""
+    assert output.gate is not None
+    gate = np.where(own >= 0, joint @ output.gate[:, 0] + output.gate_bias, -np.inf)
+    return -np.logaddexp(0, -gate), -np.logaddexp(0, gate)
+
+
+def _sum_rows(cells: Array, row: Array, first: Array) -> Array:
+    """Returns the log-sum-exp [N, V] of the cells [R, V] of each row.
+
+    Args:
+        cells: Row by row.
+        row: [R] of each cell, in order.
+        first: [N] the first cell of each row; every row has one.
+    """
+    if len(first) == 1:
+        return logsumexp(cells, 0)[None]
+    largest = np.maximum.reduceat(cells, first)
+    largest[np.isneginf(largest)] = 0  # what no cell emits
+    total = np.add.reduceat(np.exp(cells - largest.take(row, 0)), first)
+    return np.log(total) + largest

@@ -1,0 +1,328 @@
+"""The operations as ONNX nodes: run a system with these, and it writes itself down."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+from onnx import NodeProto, TensorProto, helper, numpy_helper
+
+from hardalign.config import ModelConfig
+from hardalign.data.vocabulary import END
+from hardalign.systems.ops import Array, Output, plain
+
+
+class Graph:
+    """Collects nodes and constants."""
+
+    def __init__(self) -> None:
+        self.nodes: list[NodeProto] = []
+        self.constants: list[TensorProto] = []
+
+    def __call__(self, operator: str, *inputs: Any, outputs: int = 1, **attributes: Any) -> Any:
+        """Adds a node and returns its outputs.
+
+        Args:
+            operator: Its type, such as "Add".
+            inputs: Recorded arrays, or constants; "" leaves an optional input out.
+            outputs: How many there are.
+            attributes: The operator's attributes.
+        """
+        names = [f"{operator}_{len(self.nodes)}_{k}" for k in range(outputs)]
+        inputs_by_name = [self._name(x) for x in inputs]
+        self.nodes.append(helper.make_node(operator, inputs_by_name, names, **attributes))
+        recorded = [Recorded(self, name) for name in names]
+        return recorded if outputs > 1 else recorded[0]
+
+    def _name(self, x: Any) -> str:
+        if isinstance(x, Recorded):
+            return x.name
+        if isinstance(x, str):
+            return x
+        x = np.asarray(x)
+        if x.dtype.kind in "fi":  # single precision, and the only integers that indices may be
+            x = x.astype(np.float32 if x.dtype.kind == "f" else np.int64)
+        self.constants.append(numpy_helper.from_array(x, f"constant_{len(self.constants)}"))
+        return self.constants[-1].name
+
+
+class Recorded:
+    """An array that will be there when the graph runs."""
+
+    __array_ufunc__ = None
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, graph: Graph, name: str) -> None:
+        self.graph, self.name = graph, name
+
+    @property
+    def shape(self) -> Shape:
+        """Its sizes, which are recorded too."""
+        return Shape(self)
+
+    def _binary(self, operator: str, x: Any, swapped: bool = False) -> Recorded:
+        pair = (x, self) if swapped else (self, x)
+        return self.graph(operator, *pair)  # type: ignore[no-any-return]
+
+    def __add__(self, x: Any) -> Recorded:
+        return self._binary("Add", x)
+
+    def __radd__(self, x: Any) -> Recorded:
+        return self._binary("Add", x, swapped=True)
+
+    def __sub__(self, x: Any) -> Recorded:
+        return self._binary("Sub", x)
+
+    def __rsub__(self, x: Any) -> Recorded:
+        return self._binary("Sub", x, swapped=True)
+
+    def __mul__(self, x: Any) -> Recorded:
+        return self._binary("Mul", x)
+
+    def __matmul__(self, x: Any) -> Recorded:
+        return self._binary("MatMul", x)
+
+    def __lt__(self, x: Any) -> Recorded:
+        return self._binary("Less", x)
+
+    def __gt__(self, x: Any) -> Recorded:
+        return self._binary("Greater", x)
+
+    def __ge__(self, x: Any) -> Recorded:
+        return self._binary("GreaterOrEqual", x)
+
+    def __eq__(self, x: object) -> Recorded:  # type: ignore[override]
+        return self._binary("Equal", x)
+
+    def __and__(self, x: Any) -> Recorded:
+        return self._binary("And", x)
+
+    def __or__(self, x: Any) -> Recorded:
+        return self._binary("Or", x)
+
+    def __invert__(self) -> Recorded:
+        return self.graph("Not", self)  # type: ignore[no-any-return]
+
+    def __neg__(self) -> Recorded:
+        return self.graph("Neg", self)  # type: ignore[no-any-return]
+
+    def clip(self, low: int, high: int = 2**62) -> Recorded:
+        """Bounds integers."""
+        return self.graph("Clip", self, np.int64(low), np.int64(high))  # type: ignore[no-any-return]
+
+    def __getitem__(self, index: Any) -> Recorded:
+        """Adds axes (None) or takes one element of an axis (an int)."""
+        index = index if isinstance(index, tuple) else (index,)
+        for axis, part in enumerate(index):
+            if isinstance(part, int):
+                return self.graph("Gather", self, np.int64(part), axis=axis)  # type: ignore[no-any-return]
+        new = [axis for axis, part in enumerate(index) if part is None]
+        return self.graph("Unsqueeze", self, np.array(new, np.int64))  # type: ignore[no-any-return]
+
+
+class Shape:
+    """The sizes of a recorded array."""
+
+    def __init__(self, x: Recorded) -> None:
+        self.x = x
+
+    def __getitem__(self, axis: int) -> Recorded:
+        return self.x.graph("Gather", self.x.graph("Shape", self.x), np.int64(axis))  # type: ignore[no-any-return]
+
+
+class OnnxOps:
+    """The engine that records one graph; enough of it for steps of systems without feeding."""
+
+    learns = False
+    never = -1e30
+    """Finite, so that no runtime makes a nan of a sum of nothing but log 0."""
+
+    constant = staticmethod(nullcontext)
+
+    def __init__(self, config: ModelConfig) -> None:
+        self.config = config
+        self.graph = Graph()
+
+    def arange(self, stop: Any, like: Array) -> Array:
+        del like
+        if isinstance(stop, int):
+            return np.arange(stop)
+        return self.graph("Range", np.int64(0), stop, np.int64(1))
+
+    def longest(self, lengths: Array) -> Array:
+        return self.graph("ReduceMax", lengths, keepdims=0)
+
+    def where(self, condition: Array, x: Any, y: Any) -> Array:
+        return self.graph("Where", condition, x, y)
+
+    def concatenate(self, parts: Sequence[Array], axis: int) -> Array:
+        return self.graph("Concat", *parts, axis=axis)
+
+    def zeros(self, like: Array, *shape: Any) -> Array:
+        del like
+        sizes = [
+            self.graph("Unsqueeze", size, np.array([0])) if isinstance(size, Recorded) else [size]
+            for size in shape
+        ]
+        return self.graph("ConstantOfShape", self.concatenate(sizes, 0))
+
+    def exp(self, x: Array) -> Array:
+        return self.graph("Exp", x)
+
+    def tanh(self, x: Array) -> Array:
+        return self.graph("Tanh", x)
+
+    def sum(self, x: Array, axis: int) -> Array:
+        return self.graph("ReduceSum", x, np.array([axis]), keepdims=0)
+
+    def transpose(self, x: Array) -> Array:
+        return self.graph("Transpose", x, perm=[0, 2, 1])
+
+    def log_softmax(self, x: Array) -> Array:
+        return self.graph("LogSoftmax", x, axis=-1)
+
+    def logsumexp(self, x: Array, axis: int = -1) -> Array:
+        return self.graph("ReduceLogSumExp", x, axes=[axis], keepdims=0)
+
+    def logaddexp(self, x: Array, y: Any) -> Array:
+        larger, smaller = self.graph("Max", x, y), self.graph("Min", x, y)
+        return larger + self.graph("Log", self.exp(smaller - larger) + 1.0)
+
+    def take(self, x: Array, index: Array, axis: int) -> Array:
+        shape, own = self.graph("Shape", x), self.graph("Shape", index)
+        sizes = [self.graph("Slice", shape, [0], [axis])] if axis else []
+        sizes += [self.graph("Slice", own, [axis], [axis + 1])]
+        sizes += [self.graph("Slice", shape, [axis + 1], [99])]
+        index = self.graph("Expand", index, self.concatenate(sizes, 0))
+        return self.graph("GatherElements", x, index, axis=axis)
+
+    def rows(self, x: Array, index: Array | None) -> Array:
+        assert index is None  # every row of a graph is a hypothesis
+        return x
+
+    def masked(self, x: Array, mask: Array) -> Array:
+        return self.where(mask, x, self.never)
+
+    def lookup(self, table: Array, symbols: Array, first: int) -> Array:
+        del first  # letters out of vocabulary have no number here
+        return self.graph("Gather", table, symbols)
+
+    def embed(self, table: Array, index: Array) -> Array:
+        return self.graph("Gather", table, index)
+
+    def matrix(self, weight: Array) -> Array:
+        return np.ascontiguousarray(weight.T)
+
+    def project(self, x: Array, matrix: Array, bias: Array | None = None) -> Array:
+        y = self.graph("MatMul", x, matrix)
+        return y if bias is None else y + bias
+
+    def dense(self, x: Array) -> Array:
+        return x
+
+    def encoder(self, parameters: Mapping[str, Array]) -> Encoder:
+        return Encoder(self, parameters)
+
+    def decoder(self, parameters: Mapping[str, Array]) -> Any:  # it only steps
+        return Decoder(self, parameters)
+
+    def log_prob(self, logits: Array, classes: Array) -> Array:
+        return self.take(self.log_softmax(logits), classes, -1)
+
+    def mixture(self, log_alpha: Array, output: Output, tolerance: float) -> tuple[Array, Array]:
+        del tolerance
+        return plain.mixture(self, log_alpha, output)
+
+    def origins(self, cells: Array, rows: Array | None, symbols: Array) -> Array:
+        return plain.origins(self, self.rows(cells, rows), (symbols - END).clip(0))
+
+    def begin_cells(self, like: Array, columns: int) -> Array:
+        return plain.begin_cells(self, like, columns)
+
+    def __getattr__(self, name: str) -> Any:
+        raise NotImplementedError(f"{name} is not recorded")
+
+
+class Encoder:
+    """ONNX has the LSTM as one node that knows about padding."""
+
+    def __init__(self, xp: OnnxOps, parameters: Mapping[str, Array]) -> None:
+        self._xp, self._p = xp, parameters
+
+    def __call__(self, symbols: Array, lengths: Array) -> Array:
+        """Returns the states [B, J, 2H] of symbols [B, J]; 0 at padding."""
+        graph, config = self._xp.graph, self._xp.config
+        lengths = graph("Cast", lengths, to=TensorProto.INT32)
+        states = graph("Gather", self._p["encoder.embedding.weight"], symbols)
+        states = graph("Transpose", states, perm=[1, 0, 2])  # [J, B, ·]
+        for layer in range(config.encoder_layers):
+            names = [f"encoder.{way}.{layer}.{{}}_l0" for way in ("forwards", "backwards")]
+            states, _, _ = graph(
+                "LSTM",
+                states,
+                *_weights(self._p, names),
+                lengths,
+                outputs=3,
+                direction="bidirectional",
+                hidden_size=config.encoder,
+            )  # [J, 2, B, H]
+            states = graph("Transpose", states, perm=[0, 2, 1, 3])
+            states = graph("Reshape", states, np.array([0, 0, -1]))  # [J, B, 2H]
+        return graph("Transpose", states, perm=[1, 0, 2])
+
+
+class Decoder:
+    """Carries h and c [N, layers, H], and the vector beside the symbols if there is one."""
+
+    def __init__(self, xp: OnnxOps, parameters: Mapping[str, Array]) -> None:
+        self._xp, self._p = xp, parameters
+
+    def begin(self, rows: Any, extra: Array | None = None) -> tuple[Array, Array, Array | None]:
+        """Returns zeros."""
+        sizes = (rows, self._xp.config.decoder_layers, self._xp.config.decoder)
+        return self._xp.zeros(None, *sizes), self._xp.zeros(None, *sizes), extra
+
+    def step(
+        self, hidden: tuple[Array, Array, Array | None], rows: Array | None, symbols: Array
+    ) -> tuple[Array, tuple[Array, Array, Array | None]]:
+        """Reads one symbol [N] each; returns states [N, 1, H]."""
+        del rows
+        graph, config = self._xp.graph, self._xp.config
+        h, c, extra = hidden
+        inputs = graph("Gather", self._p["decoder.embedding.weight"], symbols)
+        if extra is not None:
+            inputs = graph("Concat", inputs, extra, axis=1)
+        states = graph("Unsqueeze", inputs, np.array([0]))  # [1, N, ·]
+        after = []
+        for layer in range(config.decoder_layers):
+            before = [graph("Unsqueeze", part[:, layer], np.array([0])) for part in (h, c)]
+            weights = _weights(self._p, [f"decoder.lstm.{{}}_l{layer}"])
+            states, *carried = graph(
+                "LSTM", states, *weights, "", *before, outputs=3, hidden_size=config.decoder
+            )
+            states = graph("Squeeze", states, np.array([1]))  # [1, N, H]
+            after.append(carried)  # [1, N, H] each
+        h, c = (
+            graph("Transpose", graph("Concat", *parts, axis=0), perm=[1, 0, 2])
+            for parts in zip(*after, strict=True)
+        )
+        return graph("Transpose", states, perm=[1, 0, 2]), (h, c, extra)
+
+
+def _weights(p: Mapping[str, Array], names: Sequence[str]) -> list[Array]:
+    """Returns W, R and B as ONNX has them, of one direction or two."""
+
+    def stacked(*kinds: str) -> Array:
+        return np.stack(
+            [np.concatenate([_gates(p[name.format(kind)]) for kind in kinds]) for name in names]
+        )
+
+    return [stacked("weight_ih"), stacked("weight_hh"), stacked("bias_ih", "bias_hh")]
+
+
+def _gates(tensor: Array) -> Array:
+    """Orders gates as ONNX does: input, output, forget, cell. PyTorch has the output gate last."""
+    i, f, c, o = np.split(tensor, 4)
+    return np.concatenate([i, o, f, c])

@@ -1,0 +1,126 @@
+"""Declarations of parameters: name, shape and initialisation, written once for each system.
+
+The torch module is made from them, a model folder is checked by them before anything is allocated,
+and the sizes that keep the paper's comparison of systems fair follow here too: a system that needs
+more parameters than `soft` (3) and `hard` (4) in one place gets fewer in another (section 8.2).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from hardalign.config import ModelConfig
+
+if TYPE_CHECKING:
+    from hardalign.data.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One tensor of a model."""
+
+    shape: tuple[int, ...]
+    init: float | Literal["normal"] = 0.0
+    """Uniform between ± this; ``normal`` for embeddings, whose padding row is zero."""
+    trained: bool = True
+    """False for what is not learned by gradient descent."""
+
+
+Parameters = dict[str, Parameter]
+"""By the names that model folders have for them."""
+
+TRAINING_ONLY = frozenset({"objective.baseline.average"})
+"""Tensors that some folders hold, and that no answer depends on."""
+ALIGNER_TABLE = "oracle.table"
+"""The character aligner's log-probabilities in a folder of `monotonic`."""
+
+
+def parameter_shapes(config: ModelConfig, vocabulary: Vocabulary) -> dict[str, tuple[int, ...]]:
+    """Returns the shape of every tensor that a model's weights must have.
+
+    Raises:
+        HardalignError: If there is no system of that name, or it cannot have an option.
+    """
+    from hardalign.systems.options import check_options
+
+    declared = check_options(config).parameters(config, vocabulary)
+    return {name: parameter.shape for name, parameter in declared.items()}
+
+
+def embedding(name: str, symbols: int, width: int) -> Parameters:
+    """Declares an embedding table."""
+    return {f"{name}.weight": Parameter((symbols, width), "normal")}
+
+
+def linear(name: str, inputs: int, outputs: int) -> Parameters:
+    """Declares a linear map with a bias, initialised as torch.nn.Linear is."""
+    bound = 1 / math.sqrt(inputs)
+    return {
+        f"{name}.weight": Parameter((outputs, inputs), bound),
+        f"{name}.bias": Parameter((outputs,), bound),
+    }
+
+
+def lstm(name: str, inputs: int, hidden: int, layers: int = 1) -> Parameters:
+    """Declares an LSTM with PyTorch's names, gates and two bias vectors."""
+    declared: Parameters = {}
+    for layer in range(layers):
+        declared |= cell(name, hidden if layer else inputs, hidden, f"_l{layer}")
+    return declared
+
+
+def cell(name: str, inputs: int, hidden: int, suffix: str = "") -> Parameters:
+    """Declares one layer of an LSTM."""
+    shapes = {
+        "weight_ih": (4 * hidden, inputs),
+        "weight_hh": (4 * hidden, hidden),
+        "bias_ih": (4 * hidden,),
+        "bias_hh": (4 * hidden,),
+    }
+    bound = 1 / math.sqrt(hidden)
+    return {f"{name}.{kind}{suffix}": Parameter(shape, bound) for kind, shape in shapes.items()}
+
+
+def encoder(config: ModelConfig, symbols: int) -> Parameters:
+    """Declares the bidirectional LSTM over the source (section 4.1)."""
+    declared = embedding("encoder.embedding", symbols, config.embedding)
+    for layer in range(config.encoder_layers):
+        inputs = 2 * config.encoder if layer else config.embedding
+        for direction in ("forwards", "backwards"):
+            declared |= lstm(f"encoder.{direction}.{layer}", inputs, config.encoder)
+    return declared
+
+
+def attention(name: str, config: ModelConfig, joint: int, symbols: int) -> Parameters:
+    """Declares T, S and W, which hard and soft attention share to the last number (4.2)."""
+    encoded = 2 * config.encoder
+    return (
+        linear(f"{name}.score", encoded, config.decoder)
+        | linear(f"{name}.combine", config.decoder + encoded, joint)
+        | linear(f"{name}.output", joint, symbols)
+    )
+
+
+def count(declared: Parameters) -> int:
+    """Returns how many numbers are learned."""
+    return sum(math.prod(parameter.shape) for parameter in declared.values() if parameter.trained)
+
+
+def full_joint(config: ModelConfig) -> int:
+    """Returns d_s = 3·d_h: as wide as the decoder state and the encoder state that S reads."""
+    return config.decoder + 2 * config.encoder
+
+
+def closest(size_of: Callable[[int], int], goal: int) -> int:
+    """Returns the width from 1 on whose ``size_of``, which grows with it, is nearest to a goal."""
+    above = 1
+    while size_of(above) < goal:
+        above *= 2
+    below = above // 2
+    while above - below > 1:
+        middle = (below + above) // 2
+        below, above = (middle, above) if size_of(middle) < goal else (below, middle)
+    return min(max(below, 1), above, key=lambda width: abs(size_of(width) - goal))

@@ -1,0 +1,168 @@
+"""The table of systems: the paper's seven, and those that go on from them.
+
+A row names a class, in which everything about the system is defined; only that class is imported
+when the system is used. Plain data, no torch.
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from hardalign.errors import HardalignError
+
+if TYPE_CHECKING:
+    from hardalign.systems.model import AlignmentKind, Model, ScoreKind
+
+SCORES: dict[ScoreKind, str] = {
+    "exact": "log p(y | x), exact",
+    "decoding rule": "the probability of the string under the rule that feeds back the most "
+    "probable source position at each step",
+    "best path": "a lower bound of log p(y | x): the probability of one way to write the string "
+    "or, from a beam search, of those ways that it found",
+}
+"""What the scores of a system are, for its users."""
+
+
+@dataclass(frozen=True)
+class System:
+    """A row of the table."""
+
+    definition: str
+    """Import path of its class, ``package.module:Class``; a path, since imports take time."""
+    summary: str
+    paper: str = "–"
+    """Its name in the paper; – if it is not there."""
+    advice: str = ""
+    """What the system is recommended for; empty if only for comparison."""
+
+    @property
+    def model(self) -> type[Model]:
+        """The class that defines the system.
+
+        Raises:
+            HardalignError: If it cannot be imported or does not define a system.
+        """
+        from hardalign.systems.model import Model
+
+        module, _, name = self.definition.partition(":")
+        try:
+            model = getattr(importlib.import_module(module), name)
+        except (ImportError, AttributeError) as error:
+            raise HardalignError(f"the system {self.definition} is not there: {error}") from error
+        if not (isinstance(model, type) and issubclass(model, Model)):
+            raise HardalignError(f"{self.definition} is not a subclass of hardalign's Model")
+        return model
+
+    @property
+    def score(self) -> ScoreKind:
+        """What its log-likelihood is; ``SCORES`` says it in words."""
+        return self.model.score
+
+    @property
+    def alignment(self) -> AlignmentKind:
+        """What its alignments are."""
+        return self.model.alignment
+
+
+_UNFED, _FED = "hardalign.systems.unfed", "hardalign.systems.fed"
+
+SYSTEMS = {
+    "hard": System(
+        f"{_UNFED}:Hard",
+        "exact hard attention: every alignment is summed over",
+        paper="4",
+        advice="any task, also where source and target are ordered differently",
+    ),
+    "soft": System(
+        f"{_UNFED}:Soft",
+        "soft attention: each symbol comes from a mix of source states",
+        paper="3",
+    ),
+    "soft-feed": System(
+        f"{_FED}:SoftFeed",
+        "soft attention with input feeding, no larger than soft",
+        paper="1",
+    ),
+    "soft-feed-large": System(
+        f"{_FED}:SoftFeedLarge",
+        "soft attention with input feeding, with more parameters",
+        paper="U",
+    ),
+    "hard-feed": System(
+        f"{_FED}:HardFeed",
+        "hard attention with input feeding, trained by a particle filter's bound",
+        paper="2",
+        advice="tasks where a symbol depends on where the symbols before it came from",
+    ),
+    "hard-feed-reinforce": System(
+        f"{_FED}:HardFeedReinforce",
+        "hard-feed trained by REINFORCE as the paper's text has it (code in circulation "
+        "feeds back a renormalised mix of the drawn states)",
+        paper="2",
+    ),
+    "hard-sampled": System(
+        f"{_UNFED}:HardSampled",
+        "hard attention trained by REINFORCE, predicting like hard",
+        paper="R",
+    ),
+    "monotonic": System(
+        "hardalign.systems.monotonic:Monotonic",
+        "a pointer that only moves right, trained on a character aligner's paths",
+        paper="M",
+    ),
+    "hard-prior": System(
+        f"{_UNFED}:HardPrior",
+        "hard with a position prior, as IBM Model 2 has one",
+    ),
+    "hard-hmm": System(
+        f"{_UNFED}:HardHMM",
+        "hard whose alignments are a first-order Markov chain, as in an HMM aligner",
+        advice="any task; where a symbol is looked for depends on where the last one was",
+    ),
+    "hard-monotonic": System(
+        f"{_UNFED}:HardMonotonic",
+        "hard-hmm that never goes back, all its alignments summed over",
+        advice="tasks in which the alignment never goes back, such as pronunciation",
+    ),
+}
+"""Every system by the name its users type."""
+
+DEFAULT_SYSTEM = "hard-hmm"
+"""The system that is trained when none is named."""
+
+
+def find_system(name: str) -> System:
+    """Returns the row of a system, also of one that an installed package brings.
+
+    Raises:
+        HardalignError: If there is none of that name.
+    """
+    system = SYSTEMS.get(name) or outside_systems().get(name)
+    if system is None:
+        known = ", ".join([*SYSTEMS, *outside_systems()])
+        raise HardalignError(f"no system is called {name!r}; there are {known}")
+    return system
+
+
+@cache
+def outside_systems() -> dict[str, System]:
+    """Returns the systems of installed packages, from the entry points ``hardalign.systems``.
+
+    Raises:
+        HardalignError: If one of them cannot be loaded, or is not a system.
+    """
+    from importlib.metadata import entry_points
+
+    systems = {}
+    for entry in entry_points(group="hardalign.systems"):
+        try:
+            system = entry.load()
+        except Exception as error:
+            raise HardalignError(f"the system {entry.name} ({entry.value}): {error}") from error
+        if not isinstance(system, System) or entry.name in SYSTEMS:
+            raise HardalignError(f"{entry.value} is not a System, or not a new one: {entry.name}")
+        systems[entry.name] = system
+    return systems
