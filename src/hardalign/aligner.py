@@ -24,9 +24,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hardalign.alignment import Links
 from hardalign.data.formats import Example
 from hardalign.data.vocabulary import END, Encoded, Vocabulary
-from hardalign.notation import Links
 
 Pair = tuple[Sequence[int], Sequence[int]]
 """The ids of a source string and of a target string; either may be empty."""

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import hardalign
-from hardalign.notation import read_symbols
+from hardalign.alignment import read_symbols
 from helpers import Command, assert_complains, write_model
 
 

@@ -58,12 +58,10 @@ def test_unknown_source_symbols_are_told_once(command: Command, model: Path) -> 
 def test_no_picture(
     command: Command, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert_complains(command("plot", model, "abc", "--output", tmp_path / "a.gif"), ".svg or .png")
+    assert_complains(command("plot", model, "abc", "--output", tmp_path / "a.gif"), ".png or .pdf")
     assert_complains(command("plot", model, "abc", "--output", "/proc/none.svg"), "/proc/none.svg")
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert_complains(
-        command("plot", model, "abc", "--output", tmp_path / "a.svg"), "hardalign[plot]"
-    )
+    assert_complains(command("plot", model, "abc", "--output", tmp_path / "a.svg"), "[plot]")
 
 
 def test_unknown_target_symbol(command: Command, model: Path) -> None:

@@ -44,7 +44,7 @@ def align(
     comes from it; several are joined by |, +PL:s comes from a tag, ⊢:x from the begin, ⊣:x from the
     end, :x from nothing. Read from left to right, target symbols are in order; one that does not
     follow the one before carries its place from 0: m:m|m@3 e:e@1|e@4. A blank is \s, and a
-    backslash stands before what would be misread. (hardalign.notation.read_symbols reads it.)
+    backslash stands before what would be misread. (hardalign.alignment.read_symbols reads it.)
 
     With --posterior, a line is a JSON object: weights [target][source], those of begin, tags and
     end apart, the entropy of each row in nats, and kind: posterior, attention (weights that do not
@@ -77,8 +77,8 @@ def align(
 
 def _unsupervised(file: str, files: PairOptions, symbols: bool) -> Iterator[str]:
     from hardalign.aligner import UnsupervisedAligner
+    from hardalign.alignment import write_pharaoh, write_symbols
     from hardalign.data.formats import FORMATS, training_pairs
-    from hardalign.notation import write_pharaoh, write_symbols
 
     pairs = list(training_pairs(files.read(file, FORMATS["pairs"])))
     note("unsupervised aligner: one path per pair")

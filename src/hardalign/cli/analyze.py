@@ -12,7 +12,7 @@ from hardalign.errors import HardalignError
 from hardalign.version import __version__
 
 if TYPE_CHECKING:
-    from hardalign.analysis import AnalyzedPrediction
+    from hardalign.alignment import AnalyzedPrediction
     from hardalign.data.formats import Example
     from hardalign.predictor import Predictor
 
@@ -50,10 +50,9 @@ def analyze(
         json: Print one JSON object.
         files: How the file is read, if not as the model was trained.
     """
-    from hardalign.analysis import Breakdown
+    from hardalign.alignment import Breakdown, write_pharaoh
     from hardalign.data.formats import evaluation_items
     from hardalign.data.reading import file_name
-    from hardalign.notation import write_pharaoh
     from hardalign.predictor import load
     from hardalign.systems import find_system
 
@@ -81,8 +80,7 @@ def analyzed_predictions(
     predictor: Predictor, items: Sequence[Example], threshold: float
 ) -> Iterator[AnalyzedPrediction]:
     """Yields the model's answer to each item, with its edges above the threshold."""
-    from hardalign.alignment import cross, edges
-    from hardalign.analysis import AnalyzedPrediction
+    from hardalign.alignment import AnalyzedPrediction, cross, edges
     from hardalign.cli.remarks import best_predictions
     from hardalign.search import Search
 

@@ -121,6 +121,14 @@ def unite(parts: Symbols) -> Symbols:
     return tuple(symbols)
 
 
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+def printable(text: str) -> str:
+    """Returns ``text`` as a terminal may show it: control characters but TAB and LF as escapes."""
+    return _CONTROL.sub(lambda match: repr(match[0])[1:-1], text)
+
+
 def shorten(text: str, limit: int = 40) -> str:
     """Shows ``text`` in an error message: quoted, on one line and not too long."""
     return repr(text if len(text) <= limit else text[: limit - 1] + "…")

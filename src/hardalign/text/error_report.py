@@ -10,7 +10,7 @@ from string import Template
 from typing import NamedTuple
 
 from hardalign.data.text import Symbols, plural
-from hardalign.plot.panel import label
+from hardalign.plot import label
 from hardalign.table import Table
 from hardalign.text.errors import Confusion, ErrorReport, Outcome
 

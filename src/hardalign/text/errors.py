@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from rapidfuzz.distance import Levenshtein
 
+from hardalign.alignment import BEGIN, END
 from hardalign.data.formats import Example, evaluation_items, training_pairs
 from hardalign.data.text import Symbols
 from hardalign.data.vocabulary import UnknownSymbols
-from hardalign.notation import BEGIN, END
 from hardalign.predictor import Predictor
 from hardalign.search import Search
 

@@ -1,0 +1,259 @@
+"""Pictures: heat maps of alignments and curves of training, for files, notebooks and terminals."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardalign.data.text import printable
+from hardalign.errors import HardalignError, MissingPackageError
+from hardalign.files import whole_file
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.collections import QuadMesh
+    from matplotlib.figure import Figure
+
+SHADES = " ░▒▓█"
+BARS = "▁▂▃▄▅▆▇█"
+KINDS = {
+    ".svg": {"Date": None},
+    ".png": {"Software": None},
+    ".pdf": {"CreationDate": None, "Producer": None},
+}
+"""Kinds of picture, with what must be left out of each for the same bytes every time."""
+FONTS = (
+    *("DejaVu Sans", "Noto Sans", "Noto Sans CJK JP", "Noto Sans CJK KR", "Noto Sans CJK SC"),
+    *("Noto Sans Devanagari", "Noto Sans Bengali", "Noto Sans Tamil", "Noto Sans Thai"),
+    *("Noto Sans Hebrew", "Noto Sans Georgian", "Noto Sans Armenian", "Noto Sans Ethiopic"),
+    *("Arial Unicode MS", "Apple SD Gothic Neo", "Malgun Gothic", "Nirmala UI", "Yu Gothic"),
+)
+"""Families that read well at a small size; each glyph is taken from the first installed one."""
+CELL, LARGEST = 0.3, 30.0
+"""Inches of a cell's side, less where a heat map would measure more than the second number."""
+NARROWEST = 2.0
+"""Inches that a title takes."""
+MANY = 10_000
+"""Cells; more are drawn as an image, without lines between them, or no program would open it."""
+CURVES = {"loss": "loss", "dev_acc": "accuracy on dev (%)", "learning_rate": "learning rate"}
+"""The fields of ``metrics.jsonl`` that are drawn, and what they are called."""
+
+
+class Panel(NamedTuple):
+    """One heat map: the weights of target symbols (rows) over source symbols (columns)."""
+
+    title: str
+    rows: Sequence[str]
+    """The target symbols."""
+    columns: Sequence[str]
+    """The source symbols."""
+    weights: NDArray[np.float64]
+    """[rows, columns] from 0 to 1."""
+
+
+def label(symbol: str) -> str:
+    """Returns a symbol as it can stand alone: blanks made visible, combining marks on a bearer."""
+    if symbol.isspace():
+        return "␣"
+    combining = unicodedata.category(symbol[0]).startswith("M")
+    return printable(f"◌{symbol}" if combining else symbol)
+
+
+def draw_text(panel: Panel) -> str:
+    """Returns a heat map in characters: the darker a cell, the larger its weight."""
+    from rich.cells import cell_len, set_cell_size
+
+    rows, columns = [label(text) for text in panel.rows], [label(text) for text in panel.columns]
+    widths = [max(2, cell_len(text)) for text in columns]
+    margin = max(cell_len(text) for text in rows)
+    lines = [" " * margin + " " + " ".join(map(set_cell_size, columns, widths))]
+    for text, row in zip(rows, panel.weights, strict=True):
+        shades = (SHADES[round(min(weight, 1) * (len(SHADES) - 1))] for weight in row)
+        cells = (shade * width for shade, width in zip(shades, widths, strict=True))
+        lines.append(set_cell_size(text, margin) + " " + " ".join(cells))
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def draw_html(panel: Panel) -> str:
+    """Returns a heat map as an HTML table; pointing at a cell shows its weight."""
+
+    def head(symbol: str) -> str:
+        style = "padding:2px 6px;text-align:center"
+        return f'<th style="{style}"><bdi dir="auto">{escape(label(symbol))}</bdi></th>'
+
+    lines = ["<tr><th></th>" + "".join(map(head, panel.columns)) + "</tr>"]
+    for symbol, row in zip(panel.rows, panel.weights, strict=True):
+        cells = (
+            f'<td title="{weight:.3f}" style="background:rgba(8,81,156,{weight:.3f})"></td>'
+            for weight in row
+        )
+        lines.append(f"<tr>{head(symbol)}{''.join(cells)}</tr>")
+    body = "\n".join(lines)
+    return f"<table>\n<caption>{escape(panel.title)}</caption>\n{body}\n</table>"
+
+
+def save_heat_maps(path: Path, panels: Sequence[Panel]) -> str | None:
+    """Draws heat maps side by side, from left to right, into a file; as ``save_figure``."""
+    return save_figure(path, lambda: _heat_maps(panels))
+
+
+def save_figure(path: Path, draw: Callable[[], Figure]) -> str | None:
+    """Draws a picture into a file, whole or not at all.
+
+    The same picture gives the same bytes, and nothing is left behind in matplotlib's state.
+
+    Args:
+        path: An ``.svg``, ``.png`` or ``.pdf`` file. Labels in SVG are outlines: they need no
+            fonts.
+        draw: Makes the picture.
+
+    Returns:
+        A line about characters that no installed font has, or None.
+
+    Raises:
+        HardalignError: If matplotlib is missing, or the file is of another kind.
+    """
+    suffix = path.suffix.lower()
+    if suffix not in KINDS:
+        kind = suffix or "without suffix"
+        raise HardalignError(f"{path}: a picture is .svg, .png or .pdf, not {kind}")
+    try:
+        import matplotlib as mpl
+        from matplotlib.font_manager import fontManager
+    except ModuleNotFoundError:
+        raise MissingPackageError("a picture", "matplotlib", "plot") from None
+    installed = {font.name for font in fontManager.ttflist}
+    settings: dict[Any, Any] = {
+        "font.family": [family for family in FONTS if family in installed],
+        # A dollar sign is a symbol like any other, not the beginning of a formula.
+        "text.parse_math": False,
+        "text.usetex": False,
+        "svg.fonttype": "path",
+        "svg.hashsalt": "hardalign",
+        "pdf.fonttype": 42,
+    }
+    with mpl.rc_context(settings), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        figure = draw()
+        with whole_file(path) as file:
+            figure.savefig(file, format=suffix[1:], metadata=KINDS[suffix], bbox_inches="tight")
+    messages = [str(warning.message) for warning in caught]
+    glyphs = (re.match(r"Glyph (\d+) ", message) for message in messages)
+    return _missing(dict.fromkeys(chr(int(glyph[1])) for glyph in glyphs if glyph))
+
+
+def _missing(characters: Iterable[str]) -> str | None:
+    """Returns a line that names what cannot be drawn and says what to do; None if all can be."""
+    names = [f"{c!r} ({unicodedata.name(c, f'U+{ord(c):04X}')})" for c in characters]
+    if not names:
+        return None
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return (
+        f"no installed font has {', '.join(names[:3])}{more}: a box stands there. Install one that "
+        "does, for example (Debian) with apt install fonts-noto-core fonts-noto-cjk"
+    )
+
+
+def _heat_maps(panels: Sequence[Panel]) -> Figure:
+    """Draws heat maps side by side, with cells of one size and one scale of colours."""
+    from matplotlib.figure import Figure
+    from rich.cells import cell_len
+
+    cell = min(CELL, LARGEST / max(size for panel in panels for size in panel.weights.shape))
+    figure = Figure((1, 1), dpi=100)  # inches are fractions; the file takes whatever is drawn
+
+    def place(left: float, width: float, height: float) -> Axes:
+        return figure.add_axes((left, -height, width, height))
+
+    left = 0.0
+    for panel in panels:
+        rows, columns = panel.weights.shape
+        left += 0.4 + 0.1 * max(cell_len(label(text)) for text in panel.rows)
+        width = cell * columns
+        space = max(width, NARROWEST)
+        mesh = _heat_map(place(left + (space - width) / 2, width, cell * rows), panel, cell)
+        left += space
+    bar = place(left + 0.15, 0.12, min(NARROWEST, cell * max(len(p.rows) for p in panels)))
+    figure.colorbar(mesh, cax=bar, ticks=[0, 0.5, 1])
+    bar.spines[:].set_visible(False)
+    return figure
+
+
+def _heat_map(ax: Axes, panel: Panel, cell: float) -> QuadMesh:
+    """Draws a heat map: target symbols from top to bottom, source symbols from left to right."""
+    from rich.cells import cell_len
+
+    many = panel.weights.size > MANY
+    mesh = ax.pcolormesh(
+        panel.weights,
+        cmap="Blues",  # one hue: only darkness counts, also for eyes and printers without colours
+        vmin=0,
+        vmax=1,
+        edgecolors="none" if many else "#dddddd",
+        linewidth=0 if many else 0.4,
+        rasterized=many,
+    )
+    ax.invert_yaxis()
+    ax.set_title(panel.title.replace(": ", "\n"), fontsize=9)
+    ax.tick_params(length=0, top=True, labeltop=True, bottom=False, labelbottom=False)
+    ax.spines[:].set_visible(False)
+    for axis, symbols in ((ax.xaxis, panel.columns), (ax.yaxis, panel.rows)):
+        labels = [label(symbol) for symbol in symbols]
+        axis.set_ticks(np.arange(len(labels)) + 0.5, labels, fontsize=cell * 40)  # half a cell
+        for tick, text in zip(axis.get_ticklabels(), labels, strict=True):
+            if axis is ax.xaxis and cell_len(text) > 2:  # it would run into its neighbours
+                tick.set_rotation(90)
+    return mesh
+
+
+def curve_text(epochs: Sequence[Mapping[str, Any]]) -> str:
+    """Returns the curves of a training run in characters: first value, curve, last value."""
+    lines = []
+    for name, values in _curves(epochs).items():
+        low, high = min(values), max(values)
+        span = (high - low) or 1.0
+        bars = "".join(BARS[round((value - low) / span * (len(BARS) - 1))] for value in values)
+        lines.append(f"{name:<20} {values[0]:>8.4g} {bars} {values[-1]:.4g}")
+    return "\n".join(lines)
+
+
+def save_curves(path: Path, epochs: Sequence[Mapping[str, Any]], title: str) -> str | None:
+    """Draws loss, accuracy and learning rate by epoch into a file; as ``save_figure``."""
+
+    def draw() -> Figure:
+        from matplotlib.figure import Figure
+
+        curves = _curves(epochs)
+        figure = Figure((4.5, 1.8 * len(curves)), dpi=100, layout="constrained")
+        axes = figure.subplots(len(curves), 1, sharex=True, squeeze=False)[:, 0]
+        for ax, (name, values) in zip(axes, curves.items(), strict=True):
+            ax.plot(range(1, len(values) + 1), values, marker=".", color="#08519c")
+            ax.set_title(name, fontsize=9, loc="left")
+            ax.grid(alpha=0.3)
+        axes[-1].set_xlabel("epoch")
+        axes[-1].xaxis.get_major_locator().set_params(integer=True)
+        figure.suptitle(printable(title), fontsize=10)
+        return figure
+
+    return save_figure(path, draw)
+
+
+def _curves(epochs: Sequence[Mapping[str, Any]]) -> dict[str, list[float]]:
+    """Returns by name the values of what was measured at every epoch."""
+    curves = {}
+    for field, name in CURVES.items():
+        values = [row.get(field) for row in epochs]
+        numbers = [float(value) for value in values if isinstance(value, int | float)]
+        if len(numbers) == len(values) and np.isfinite(numbers).all():
+            curves[name] = numbers
+    if not epochs or not curves:
+        raise HardalignError("there are no epochs to draw: metrics.jsonl has no figures")
+    return curves
