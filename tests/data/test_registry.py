@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from hardalign.data.corpora import COLLECTIONS, CORPORA, find_corpora, registry, unknown_corpus
+from hardalign.data.corpora import CORPORA, collections, find_corpora, registry, unknown_corpus
 from hardalign.data.formats import FORMATS
 from hardalign.errors import HardalignError
 
@@ -20,9 +20,10 @@ def test_every_corpus_of_the_paper_is_there() -> None:
     assert {corpus.name for corpus in find_corpora("g2p")} == {"g2p/CMUDict", "g2p/NETtalk"}
     news = {corpus.name for corpus in find_corpora("news15")}
     assert news == {f"news15/{pair}" for pair in PAIRS.split()}
+    assert counts["sigmorphon2020-g2p"] == 9
     assert counts["sigmorphon2021-g2p"] == 21
     assert counts["wikidata-names"] == 7
-    assert counts.total() == 51 + 2 + 11 + 21 + 7
+    assert counts.total() == 51 + 2 + 11 + 9 + 21 + 7
 
 
 def test_no_name_means_two_things() -> None:
@@ -63,13 +64,13 @@ def test_what_may_not_be_passed_on() -> None:
 
 
 def test_collections_are_complete() -> None:
-    for collection in COLLECTIONS.values():
+    for collection in collections().values():
         assert collection.licence
         assert re.search(r"\(\d{4}\)", collection.citation)
         assert collection.by_hand or re.fullmatch(r"[\w-]+/[\w-]+", collection.repository)
         assert not collection.repository or re.fullmatch("[0-9a-f]{40}", collection.commit)
     assert {id(corpus.collection) for corpus in registry().values()} == set(
-        map(id, COLLECTIONS.values())
+        map(id, collections().values())
     )
 
 
