@@ -15,7 +15,7 @@ myst_heading_anchors = 3
 
 html_theme = "furo"
 html_title = f"hardalign {release}"
-html_static_path = ["guide/static"]
+html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_show_sphinx = False
 html_show_copyright = False

@@ -34,7 +34,7 @@ from hardalign.table import MISSING, number, with_deviation
 
 ROOT = Path(__file__).parents[1]
 RECORD = ROOT / "docs" / "results" / "runs.jsonl"
-PAGES = [ROOT / name for name in ("README.md", "docs/results.md", "docs/guide/which-system.md")]
+PAGES = [ROOT / name for name in ("README.md", "docs/results.md", "docs/reference/systems.md")]
 _BLOCK = re.compile(r"(<!-- results:(\S+)((?: \S+)*) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 HONEST = "hold_out=true"

@@ -60,7 +60,7 @@ def test_the_sample_comes_out_as_the_model_card_says(name: str) -> None:
         assert f"{figures['per']:.4f}" in card
     assert f"{measured['ece']:.3f}" in card
     assert f"{measured['words']:,}" in card
-    guide = (Path(__file__).parents[1] / "docs/guide/models.md").read_text("utf-8")
+    guide = (Path(__file__).parents[1] / "docs/reference/models.md").read_text("utf-8")
     (row,) = (line for line in guide.splitlines() if line.startswith(f"| `{name}` |"))
     shown = (f"{measured['wer']:.2f}", f"{measured['per']:.4f}", f"{measured['ece']:.3f}")
     assert row.endswith(f"| {' | '.join(shown)} | {measured['words']:,} |")

@@ -1,6 +1,6 @@
 """Run the commands of documentation pages in full and write their output into the pages.
 
-    python tools/outputs.py docs/guide/g2p.md [PAGE ...]
+    python tools/outputs.py docs/start/pronunciation.md [PAGE ...]
 
 Tests run the same commands on less data (tests/docs/test_commands.py) and cannot know the figures.
 Only output that a page shows is replaced: what is said around it is for a person to read again.
@@ -64,7 +64,7 @@ def main() -> None:
     parser.add_argument("pages", type=Path, nargs="+")
     for page in parser.parse_args().pages:
         with tempfile.TemporaryDirectory() as folder:
-            data = ROOT / "docs/guide/data"
+            data = ROOT / "docs/data"
             shutil.copytree(data, Path(folder) / data.relative_to(ROOT))
             page.write_text(renewed(page.read_text("utf-8"), Path(folder)), encoding="utf-8")
 

@@ -77,7 +77,7 @@ def programs() -> Iterator[Path]:
 @pytest.fixture
 def shell(programs: Path, tmp_path: Path) -> Shell:
     """Run a line of bash in a folder that has the guide's data and examples, and no more."""
-    for folder in ("docs/guide/data", "docs/examples"):
+    for folder in ("docs/data", "docs/examples"):
         shutil.copytree(ROOT / folder, tmp_path / folder)
     path = os.pathsep.join([str(programs), str(Path(sys.executable).parent), os.environ["PATH"]])
     settings = {"HOME": str(tmp_path), "OMP_NUM_THREADS": "1", "COLUMNS": "100"}
@@ -164,7 +164,7 @@ def test_the_server_answers() -> None:
         finally:
             server.send_signal(signal.SIGINT)
         assert server.wait() == 0
-    page = (ROOT / "docs/guide/server.md").read_text("utf-8")
+    page = (ROOT / "docs/howto/server.md").read_text("utf-8")
     assert question.decode() in page
 
 

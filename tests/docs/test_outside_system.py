@@ -1,4 +1,4 @@
-"""The worked example of docs/guide/adding-a-system.md: a package that brings a system."""
+"""The worked example of docs/howto/add-a-system.md: a package that brings a system."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "docs" / "examples" / "hardalign-slope"
-GUIDE = ROOT / "docs" / "guide" / "adding-a-system.md"
+GUIDE = ROOT / "docs/howto/add-a-system.md"
 
 AGREE = """
 import numpy as np

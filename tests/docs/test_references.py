@@ -16,7 +16,7 @@ FILE = re.compile(r"`((?:src|tests|benchmarks|recipes|docs)/[\w/]+\.(?:py|toml|j
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
-MATHEMATICS = ROOT / "docs/guide/mathematics.md"
+MATHEMATICS = ROOT / "docs/reference/mathematics.md"
 PLAIN = {"__init__.py", "__main__.py", "errors.py", "version.py"}
 """Modules that need no explanation."""
 

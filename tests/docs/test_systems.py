@@ -5,7 +5,7 @@ from __future__ import annotations
 from docs.pages import ROOT
 from hardalign.systems import DEFAULT_SYSTEM, SYSTEMS
 
-PAGE = ROOT / "docs/guide/which-system.md"
+PAGE = ROOT / "docs/reference/systems.md"
 
 
 def test_every_system_has_its_row() -> None:

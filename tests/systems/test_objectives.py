@@ -285,7 +285,7 @@ def test_the_bound_lies_below_the_likelihood_and_rises_with_the_particles():
 
 @pytest.mark.parametrize("seed", [2, 5])
 def test_what_the_gradient_leaves_out_is_small_and_not_nothing(seed: int):
-    """The draws' own probabilities have no gradient; docs/guide/mathematics.md has the figures."""
+    """The draws have no gradient of their own; docs/reference/mathematics.md has the figures."""
     model, pair = tiny_model("hard-feed", seed=seed), random_pair(1, 2, seed=1)
     log_weight, shares = plain_weights(model, pair)
     expected = gradient((shares.detach() * log_weight).sum(), model)
