@@ -7,6 +7,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import compress, islice, repeat
 from pathlib import Path
 from typing import Any, NamedTuple, overload
 
@@ -14,8 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardalign.alignment import Alignment
-from hardalign.batches import Batch, estimate, in_batches, pair_length, sample_alignments
-from hardalign.data.formats import Example
+from hardalign.batches import (
+    Batch,
+    cumulative_probability,
+    estimate,
+    in_batches,
+    pair_length,
+    sample_alignments,
+)
+from hardalign.data.folding import Folding, trimmed
+from hardalign.data.formats import Example, training_pairs
+from hardalign.data.lexicon import BESIDE, Lexicon, Origin, read_lexicon
 from hardalign.data.text import Symbols
 from hardalign.data.vocabulary import UNKNOWN, Encoded, UnknownSymbols, symbol_counts
 from hardalign.errors import HardalignError
@@ -27,6 +37,8 @@ from hardalign.systems.model import Answering
 from hardalign.systems.options import indexer
 from hardalign.systems.parameters import ALIGNER_TABLE
 
+WINDOW = 8192
+"""Words looked up at a time, so that others of similar length are answered together."""
 FREED = (1 << 25) - (1 << 16)
 """Bytes; from 32 MB on the C library takes no notice."""
 
@@ -58,6 +70,8 @@ class Prediction:
     """Symbols of the source and tags that the model has never seen."""
     tags: Symbols = ()
     """The tags that were given with the source."""
+    origin: Origin = "model"
+    """Whether a lexicon had the answer, or the model found it."""
 
     def to_dict(self) -> dict[str, Any]:
         """Returns it as JSON can hold it: all but the source, the tags and alpha."""
@@ -98,12 +112,20 @@ class Predictor:
     'AE1 K SH AH0 N'
     """
 
-    def __init__(self, runtime: Answering, description: Description, parameters: int = 0) -> None:
+    def __init__(
+        self,
+        runtime: Answering,
+        description: Description,
+        parameters: int = 0,
+        lexicon: Lexicon | None = None,
+    ) -> None:
         self._runtime = runtime
         self.description = description
         """The model's settings, format, vocabulary and data."""
         self.parameters = parameters
         """How many numbers the model has learned."""
+        self.lexicon = lexicon or Lexicon(description.format)
+        """Known words, which ``respond`` and calling look up before the model is asked."""
         self.indexer = indexer(description.model, description.vocabulary, description.format)
         """How the model numbers what it reads and writes."""
 
@@ -138,7 +160,7 @@ class Predictor:
     def __call__(
         self, source: str | Iterable[str], *, beam: int | None = None, nbest: int | None = None
     ) -> Prediction | list[Prediction] | list[list[Prediction]]:
-        """Predicts one string, or each of several.
+        """Answers one string, or each of several; known words from the lexicon, if there is one.
 
         >>> g2p("read", nbest=2)[1].text
         'R EH1 D'
@@ -155,7 +177,7 @@ class Predictor:
         if not isinstance(source, str | Iterable):
             raise HardalignError(f"a source must be a string or several of them, not {source!r}")
         examples = map(self.example, [source] if isinstance(source, str) else source)
-        lists = list(self.answers(examples, search))
+        lists = list(self.respond(examples, search))
         self._warn(symbol for own in lists for symbol in own[0].unknown)
         answers = lists if nbest is not None else [best for (best,) in lists]
         return answers[0] if isinstance(source, str) else answers
@@ -289,6 +311,103 @@ class Predictor:
             results=search.most,
             threads=threads,
         )
+
+    def respond(
+        self,
+        examples: Iterable[Example],
+        search: Search,
+        *,
+        folding: Folding | None = None,
+        alignments: bool = False,
+        exact: bool = True,
+        ranked: bool = True,
+        fill: bool = True,
+        threads: int = 1,
+    ) -> Iterator[list[Prediction]]:
+        """Answers a stream as ``answers`` does, but known words from the lexicon.
+
+        Several pronunciations of a known word are ordered by the model's probability. If more
+        strings are wanted (``nbest``, ``mass``), those that the model finds come after them.
+        Samples are drawn from the model alone. Blanks around a word are left out, and letters that
+        the model does not have are replaced by similar ones (*café* is read as *cafe*), unless it
+        can copy them.
+
+        Args:
+            examples: What to answer.
+            search: What to look for.
+            folding: Counts letters that were read as others.
+            alignments: Align each prediction with its source.
+            exact: As in ``answers``; without it, ``log_prob`` of known words may be left at 0.
+            ranked: Without it, the pronunciations of a known word stay in the lexicon's order.
+            fill: Without it, a known word gets known pronunciations only.
+            threads: As in ``answers``.
+        """
+        stream, first = iter(examples), 0
+        folding = folding or Folding(self.description.vocabulary.source)
+        options: Any = {"alignments": alignments, "exact": exact, "threads": threads}
+
+        def is_asked(example: Example) -> bool:
+            return not example.targets or (fill and len(example.targets) < search.most)
+
+        while window := list(islice(stream, WINDOW)):
+            read = [self.look_up(example, folding) for example in window]
+            if search.samples is not None:
+                read = [replace(example, targets=()) for example in read]
+            known = self._known([one for one in read if one.targets], ranked=ranked, **options)
+            questions = [replace(one, targets=()) for one in read if is_asked(one)]
+            answers = self.answers(questions, search, first=first, **options)
+            for example in read:
+                own = next(known) if example.targets else []
+                found = next(answers) if is_asked(example) else []
+                others = [one for one in found if one.symbols not in example.targets]
+                yield _fewest(own + others, search) if own else found
+            # Asked once more, it ends here. Where a generator is thrown away, its threads would be
+            # waited for in a place in which Python loses signals.
+            next(answers, None)
+            first += len(window)
+
+    def look_up(self, example: Example, folding: Folding | None = None) -> Example:
+        """Returns an example as ``respond`` asks it; its targets are what the lexicon has."""
+        folding = folding or Folding(self.description.vocabulary.source)
+        source, look_up = trimmed(example.source, folding.alphabet), self.lexicon.pronunciations
+        targets = look_up(source)
+        unknown = not targets and folding.alphabet.unknown(source)
+        if unknown and not self.description.model.copying and (folded := folding.fold(source)):
+            source, targets = folded, look_up(folded)
+        return replace(example, source=source, targets=targets)
+
+    def _known(
+        self,
+        examples: Sequence[Example],
+        *,
+        alignments: bool,
+        exact: bool,
+        ranked: bool,
+        threads: int,
+    ) -> Iterator[list[Prediction]]:
+        """Yields the answers to known words, whose pronunciations are their targets."""
+        scored = [exact or (ranked and len(example.targets) > 1) for example in examples]
+        pairs = training_pairs(compress(examples, scored))
+        scores = iter([math.fsum(own) for own in self.score(pairs, threads=threads)])
+        aligned: Iterator[Alignment | None] = repeat(None)
+        if alignments:
+            pairs = training_pairs(examples)
+            aligned = iter([one for _, one in self.align_pairs(pairs, threads=threads)])
+        spell = self.description.format.join_target
+        for example, is_scored in zip(examples, scored, strict=True):
+            known = [
+                Prediction(
+                    example.text,
+                    spell(symbols),
+                    symbols,
+                    next(scores) if is_scored else 0.0,
+                    alignment=next(aligned),
+                    tags=example.tags,
+                    origin="lexicon",
+                )
+                for symbols in example.targets
+            ]
+            yield sorted(known, key=lambda one: -one.log_prob) if ranked else known
 
     def score(self, pairs: Iterable[Example], *, threads: int = 1) -> Iterator[list[float]]:
         """Scores a stream of pairs in constant memory, in its own order.
@@ -439,13 +558,28 @@ class Predictor:
             warnings.warn(f"log p is -inf: {report}", UnknownSymbolsWarning, stacklevel=3)
 
 
-def load(model: str | Path, *, temperature: float | None = None) -> Predictor:
+def _fewest(predictions: list[Prediction], search: Search) -> list[Prediction]:
+    """Returns as many of some predictions as were asked for, from the first."""
+    if search.mass is None:
+        return predictions[: search.nbest or 1]
+    sums = cumulative_probability(predictions)
+    return predictions[: 1 + sum(total < search.mass for total in sums)]
+
+
+def load(
+    model: str | Path,
+    *,
+    temperature: float | None = None,
+    lexicon: Sequence[str | Path] | None = (),
+) -> Predictor:
     """Loads a model folder that ``hardalign train`` wrote, or a bundled model by its name.
 
     Args:
         model: The folder of a model or of an ensemble.
         temperature: At which to answer, if not at that which training found: 1 gives the
             probabilities as they were learned, more makes them more alike.
+        lexicon: Files of known words, see ``data.lexicon``, which come before the lexicon that the
+            model brings, if it does. None: only the model is asked.
 
     Raises:
         HardalignError: If the folder, or a file in it, is missing or damaged.
@@ -453,7 +587,8 @@ def load(model: str | Path, *, temperature: float | None = None) -> Predictor:
     # Frees a large block that was never touched. From then on the C library (glibc) keeps blocks up
     # to that size when they are freed, instead of asking the system for them anew at every step.
     np.empty(FREED, np.uint8)
-    members, description = load_members(find_model(model))
+    folder = find_model(model)
+    members, description = load_members(folder)
     if temperature is not None:
         description = replace(description, temperature=temperature)
     parts = [(own.model, tensors) for tensors, own in members]
@@ -464,4 +599,8 @@ def load(model: str | Path, *, temperature: float | None = None) -> Predictor:
         for name, tensor in tensors.items()
         if name != ALIGNER_TABLE
     )
-    return Predictor(runtime, description, parameters)
+    known = None
+    if lexicon is not None:
+        beside = folder / BESIDE if (folder / BESIDE).is_file() else None
+        known = read_lexicon(lexicon, description.format, description.vocabulary.target, beside)
+    return Predictor(runtime, description, parameters, known)

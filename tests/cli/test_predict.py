@@ -76,10 +76,10 @@ def test_bad_input(stdin: bytes, command: Command, model: Path) -> None:
     assert_complains(command("predict", model, stdin=stdin), "standard input")
 
 
-def test_another_reading_of_letters_is_offered(command: Command, model: Path) -> None:
-    result = command("predict", model, stdin="bác\nab ".encode())
+def test_letters_that_the_model_does_not_have(command: Command, model: Path) -> None:
+    result = command("predict", model, stdin="bác\nab \nж".encode())
+    assert "were read as others: á as a × 1\n" in result.err
     assert "1 source symbol was never seen in training" in result.err
-    assert "--text reads letters that the model does not have as others: á as a\n" in result.err
     assert "blanks" not in result.err
     assert result.out.splitlines()[1].startswith("ab \t")
 
@@ -180,8 +180,30 @@ def test_known_words_cover_what_the_model_gives_them(
     known = tmp_path / "known.tsv"
     known.write_text("ab\tA\nab\tB\n")
     result = command("predict", model, "--mass", 0.9, "--lexicon", known, stdin=b"ab\n")
-    first, second = (float(line.split("\t")[2]) for line in result.out.splitlines())
-    assert 0 < first < second < 1
+    rows = [line.split("\t") for line in result.out.splitlines()]
+    assert {row[1] for row in rows[:2]} == {"A", "B"}  # then what the model finds
+    covered = [float(row[2]) for row in rows]
+    assert 0 < covered[0] < covered[1] < covered[-1] < 1
+    assert covered[-2] < 0.9 <= covered[-1]
+
+
+def test_known_words_have_as_many_lines_as_others(
+    command: Command, model: Path, tmp_path: Path
+) -> None:
+    known = tmp_path / "known.tsv"
+    known.write_text("ab\tA\nab\tB\n")
+    for options, lines in (((), 1), (("--nbest", 2), 2), (("--nbest", 4), 4)):
+        result = command("predict", model, *options, "--lexicon", known, stdin=b"ab\nba\n")
+        assert len(result.out.splitlines()) == 2 * lines
+    wrong = command("predict", model, "--no-lexicon", "--lexicon", known, stdin=b"ab\n")
+    assert_complains(wrong, "--lexicon", "--no-lexicon")
+
+
+def test_the_bundled_dictionary(command: Command) -> None:
+    known = json.loads(command("predict", "en-g2p", "--jsonl", stdin=b"have\n").out)
+    assert (known["origin"], known["predictions"][0]["text"]) == ("lexicon", "HH AE1 V")
+    alone = command("predict", "en-g2p", "--jsonl", "--no-lexicon", stdin=b"have\n").out
+    assert json.loads(alone)["origin"] == "model"
 
 
 def test_mass_that_cannot_be_covered_is_reported(command: Command, model: Path) -> None:

@@ -6,6 +6,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from types import MappingProxyType
 
 import httpx
@@ -37,6 +38,13 @@ def tiny_predictor(system: str = "hard", layout: str = "pairs", seed: int = 0) -
     return Predictor(build_model(config, tensors, TINY), description)
 
 
+def knowing(predictor: Predictor, lexicon: Lexicon) -> Predictor:
+    """The same model with known words."""
+    predictor = copy(predictor)
+    predictor.lexicon = lexicon
+    return predictor
+
+
 MODELS = {
     "hard": tiny_predictor(seed=78),  # it says something
     "soft": tiny_predictor("soft", seed=1),
@@ -59,7 +67,10 @@ def running(
 ) -> Iterator[tuple[uvicorn.Server, httpx.Client]]:
     """A server in a thread of its own, and a client of it."""
     listening = listen("127.0.0.1", 0)
-    served = {name: Model(predictor, lexicons.get(name)) for name, predictor in models.items()}
+    served = {
+        name: Model(knowing(predictor, lexicons[name]) if name in lexicons else predictor)
+        for name, predictor in models.items()
+    }
     app = create_app(served, limits, address, name, origins)
     server = make_server(app, patience=10, clients=clients)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})

@@ -6,7 +6,7 @@ import pytest
 from msgspec import UNSET
 
 import hardalign
-from hardalign.data.lexicon import Lexicon
+from hardalign.data.lexicon import Lexicon, read_lexicon
 from hardalign.errors import HardalignError
 from hardalign.predictor import Predictor
 from hardalign.search import Search
@@ -14,7 +14,8 @@ from hardalign.serve import messages
 from hardalign.serve import models as module
 from hardalign.serve.models import Model, load_models
 from hardalign.systems import SCORES
-from serve.helpers import MODELS, SERVED, tiny_predictor
+from helpers import TINY
+from serve.helpers import MODELS, SERVED, knowing, tiny_predictor
 
 
 @pytest.fixture
@@ -22,7 +23,7 @@ def loaded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What is loaded, without any folders."""
     loaded: list[str] = []
 
-    def load(model: str) -> Predictor:
+    def load(model: str, lexicon: object) -> Predictor:
         loaded.append(model)
         return tiny_predictor()
 
@@ -105,7 +106,12 @@ def test_examples_are_of_the_language(model: str, word: str) -> None:
 def test_a_lexicon_is_read_for_every_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "known.tsv"
     file.write_text("ab\tyx\nab\txy\ncd\tz\n")
-    monkeypatch.setattr(module, "load", MODELS.__getitem__)
+
+    def load(model: str, lexicon: list[str] | None) -> Predictor:
+        layout, alphabet = MODELS[model].description.format, TINY.target
+        return knowing(MODELS[model], read_lexicon(lexicon or [], layout, alphabet))
+
+    monkeypatch.setattr(module, "load", load)
     models = load_models(["hard", "soft"], [str(file)])
     assert [model.describe(name).known for name, model in models.items()] == [2, 2]
     with pytest.raises(HardalignError, match=r"does not fit the model tagged: .* tags"):
@@ -147,20 +153,18 @@ def test_a_known_word_is_not_asked_of_the_model() -> None:
     for text in ("yyx", "x"):
         lexicon.add(("a", "b"), tuple(text))
     words = [predictor.example(text) for text in ("ab", "ba")]
-    known, new = Model(predictor, lexicon).answer(words, Search(nbest=1), True)
+    known, new = Model(knowing(predictor, lexicon)).answer(words, Search(nbest=2), True)
     assert (known.origin, new.origin) == ("lexicon", "model")
-    assert [one.text for one in known.predictions] == ["yyx", "x"]
-    assert known.predictions[0].log_prob == pytest.approx(predictor.log_prob("ab", "yyx"), abs=1e-5)
+    assert [one.text for one in known.predictions] == ["x", "yyx"]  # the more probable one first
+    assert known.predictions[1].log_prob == pytest.approx(predictor.log_prob("ab", "yyx"), abs=1e-5)
     assert isinstance(known.predictions[0].alignment, messages.Alignment)
-    assert [one.text for one in new.predictions] == [predictor("ba", nbest=1)[0].text]
+    assert [one.text for one in new.predictions] == [one.text for one in predictor("ba", nbest=2)]
 
 
 def test_arpabet_is_written_as_ipa_too() -> None:
     g2p = hardalign.load("en-g2p")
-    lexicon = Lexicon(g2p.description.format)
-    lexicon.add(tuple("of"), ("AH1", "V"))
     words = [g2p.example("of"), g2p.example("action")]
-    answers = Model(g2p, lexicon).answer(words, Search(), False)
+    answers = Model(g2p).answer(words, Search(), False)
     assert [answer.predictions[0].ipa for answer in answers] == ["ʌv", "ˈækʃən"]
     (other,) = SERVED["hard"].answer([MODELS["hard"].example("ab")], Search(), False)
     assert other.predictions[0].ipa is UNSET

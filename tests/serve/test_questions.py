@@ -16,7 +16,7 @@ from hardalign.search import Search
 from hardalign.serve.messages import Limits, TextAnswer, WordsRequest
 from hardalign.serve.models import Model, TextPiece
 from hardalign.serve.questions import Group, Question, read_text, read_words
-from serve.helpers import MODELS, SERVED
+from serve.helpers import MODELS, SERVED, knowing
 
 LIMITS = Limits(words=3, characters=20, symbols=5, beam=6, work=100)
 
@@ -142,13 +142,13 @@ def test_marks_are_counted_before_they_are_normalised() -> None:
 
 
 def test_known_forms_are_work() -> None:
-    """A known word gets all forms of the lexicon, however narrow the beam."""
+    """A known word has all its forms scored, however narrow the beam."""
     predictor = MODELS["hard"]
     lexicon = Lexicon(predictor.description.format)
     forms = list(product("xyz", repeat=5))
     for form in forms:
         lexicon.add(("a", "b"), form)
-    models = {"hard": Model(predictor, lexicon)}
+    models = {"hard": Model(knowing(predictor, lexicon))}
     question = read_words(b'{"words": ["ab"], "alignments": true}', models, Limits())
     assert question.work == [len(forms) * ((5 + 1) * (2 + 27) // 25) * 2]
     with pytest.raises(HTTPException, match="too much for one request"):

@@ -13,10 +13,11 @@ import numpy as np
 from hardalign.alignment import Alignment
 from hardalign.config import ModelConfig, TrainingConfig
 from hardalign.data.formats import FORMATS, Example, Format
+from hardalign.data.lexicon import Lexicon
 from hardalign.data.origin import Origin
 from hardalign.data.vocabulary import Alphabet, Vocabulary
 from hardalign.model_folder import WEIGHTS, Description, write_description, write_tensors
-from hardalign.predictor import Prediction
+from hardalign.predictor import Prediction, Predictor
 from hardalign.systems.parameters import parameter_shapes
 
 LETTERS = "'abcdefghijklmnopqrstuvwxyz"
@@ -24,7 +25,7 @@ PHONES = [letter.upper() for letter in LETTERS] + ["AH0", "AH1", "AE1"]
 WORDS = replace(FORMATS["lexicon"], source_case="lower")
 
 
-class FakePredictor:
+class FakePredictor(Predictor):
     """Spells a word in capitals, a symbol for each letter; its next answers are worse."""
 
     def __init__(
@@ -34,7 +35,9 @@ class FakePredictor:
         layout: Format = WORDS,
     ) -> None:
         vocabulary = Vocabulary(Alphabet(tuple(letters)), Alphabet(tuple(phones)))
-        self.description: Any = SimpleNamespace(format=layout, vocabulary=vocabulary)
+        model = SimpleNamespace(copying=False)
+        self.description: Any = SimpleNamespace(format=layout, vocabulary=vocabulary, model=model)
+        self.lexicon = Lexicon(layout)
         self.asked: list[str] = []
 
     def as_read(self, example: Example) -> Example:
@@ -48,17 +51,18 @@ class FakePredictor:
         alignments: bool = False,
         exact: bool = True,
         threads: int = 1,
+        first: int = 0,
     ) -> Iterator[list[Prediction]]:
         for example in examples:
             if not example.source:
-                yield [self._prediction(example, (), 0.0)]
+                yield [self._said(example, (), 0.0)]
                 continue
             self.asked.append("".join(example.source))
             best = tuple(symbol.upper() for symbol in example.source)
             count = search.nbest or (3 if search.mass else 1)
             found = [(best * (k + 1), np.log(0.6 * 0.25**k)) for k in range(count)]
             yield [
-                self._prediction(example, symbols, float(log_prob), alignments)
+                self._said(example, symbols, float(log_prob), alignments)
                 for symbols, log_prob in found
             ]
 
@@ -80,7 +84,7 @@ class FakePredictor:
             weights[row, min(row + 1 + len(pair.tags), columns - 1)] = 1.0
         return Alignment(pair.source, pair.targets[0], pair.tags, weights, "posterior", "hard")
 
-    def _prediction(
+    def _said(
         self, example: Example, symbols: tuple[str, ...], log_prob: float, align: bool = False
     ) -> Prediction:
         alignment = self._alignment(replace(example, targets=(symbols,))) if align else None

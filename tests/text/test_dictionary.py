@@ -39,7 +39,9 @@ def dictionary_of(
     search: Search = Search(nbest=2),  # noqa: B008 - frozen
     known: Lexicon = KNOWN,
 ) -> Dictionary:
-    dictionary = Dictionary(predictor or FakePredictor(), known, search)
+    predictor = predictor or FakePredictor()
+    predictor.lexicon = known
+    dictionary = Dictionary(predictor, search)
     dictionary.add_text(text)
     return dictionary
 
@@ -56,7 +58,7 @@ def words(entries: list[Entry]) -> list[str]:
 def test_distinct_words_sorted_by_code_point() -> None:
     entries = made(["b of a", "B", "ça, c", "Zoë"], predictor=FakePredictor())
     assert words(entries) == ["a", "b", "c", "of", "zoë", "ça"]
-    assert entries[3] == Entry("of", [(0.0, "AH1 V"), (0.0, "AH0 V")], known=True)
+    assert entries[3] == Entry("of", [(-3.0, "AH1 V"), (-3.0, "AH0 V")], known=True)
     assert entries[4].pronunciations == [
         (pytest.approx(math.log(0.6)), "Z O E"),
         (pytest.approx(math.log(0.15)), "Z O E Z O E"),
@@ -151,8 +153,8 @@ def test_what_is_no_dictionary_is_not_gone_on_with(content: bytes, tmp_path: Pat
 
 def test_what_is_cut_off_or_empty_is_left_out() -> None:
     class Broken(FakePredictor):
-        def _prediction(self, example: Any, symbols: Any, *rest: Any) -> Any:
-            made = super()._prediction(example, symbols, *rest)
+        def _said(self, example: Any, symbols: Any, *rest: Any) -> Any:
+            made = super()._said(example, symbols, *rest)
             if "b" in example.source:
                 return replace(made, finished=False)
             return replace(made, symbols=(), text="") if "c" in example.source else made

@@ -23,6 +23,7 @@ def known_words(**entries: str) -> Lexicon:
 
 def lines(text: str | list[str], **options: Any) -> list[Line]:
     predictor: Any = options.pop("predictor", None) or FakePredictor()
+    predictor.lexicon = options.pop("lexicon", predictor.lexicon)
     given = [text] if isinstance(text, str) else text
     return list(pronounce_text(predictor, given, **options))
 
@@ -49,8 +50,8 @@ def test_apostrophes() -> None:
 
 def test_what_the_model_cannot_end_is_named() -> None:
     class Endless(FakePredictor):
-        def _prediction(self, example: Any, *rest: Any) -> Any:
-            return replace(super()._prediction(example, *rest), finished="b" not in example.source)
+        def _said(self, example: Any, *rest: Any) -> Any:
+            return replace(super()._said(example, *rest), finished="b" not in example.source)
 
     report = TextReport()
     assert spoken("ab a ab", predictor=Endless(), report=report) == "{A B} {A} {A B}"

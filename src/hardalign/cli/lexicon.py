@@ -27,6 +27,7 @@ def lexicon(
     *,
     style: Annotated[str, tyro.conf.arg(metavar="{mfa,kaldi,cmudict,tsv}")],
     known: FileList = (),
+    no_lexicon: bool = False,
     mass: Share = None,
     nbest: Count = None,
     min_prob: Annotated[float, tyro.conf.arg(metavar="P")] = 0.0,
@@ -57,9 +58,10 @@ def lexicon(
         model: Folder of a trained model, or the name of a bundled one.
         words: List of words or text; - is standard input; gzip is recognised.
         style: How the dictionary is written.
-        known: Lexicon whose pronunciations are used, all of them, for the words it has; cmudict is
-            the packaged dictionary. May be given several times: the first that has a word decides.
-            Its words for silence and noise (<unk> spn) are written as they are.
+        known: Lexicon whose pronunciations are used for the words it has, before that of the model;
+            cmudict is the dictionary of en-g2p. May be given several times: the first that has a
+            word decides. Its words for silence and noise (<unk> spn) are written as they are.
+        no_lexicon: Ask the model alone, also for words that the lexicon it brings has.
         mass: Write the fewest pronunciations that together have at least probability P; where a
             beam of 256 finds less, that is reported.
         nbest: Write the K most probable pronunciations. (default: the best one)
@@ -70,7 +72,6 @@ def lexicon(
         threads: How many batches of words to work on at a time. (default: one per core)
         output: Write to this file, whole or not at all, instead of standard output (-).
     """
-    from hardalign.data.lexicon import read_lexicon
     from hardalign.data.reading import read_lines
     from hardalign.data.text import plural
     from hardalign.predictor import load
@@ -89,6 +90,8 @@ def lexicon(
 
     if style not in STYLES:
         raise HardalignError(f"no style is called {style!r}; choose one of {', '.join(STYLES)}")
+    if no_lexicon and known:
+        raise HardalignError("choose one of --known and --no-lexicon")
     if not 0 <= min_prob < 1:
         raise HardalignError(f"--min-prob is from 0 to 1, not {min_prob:g}")
     output = file_or_stdout(output)
@@ -100,12 +103,12 @@ def lexicon(
             raise HardalignError("--resume goes with --output")
         partial = output.with_name(output.name + PARTIAL)
         kept = read_entries(output, style) | read_entries(partial, style)
-    search, predictor = Search(mass=mass, nbest=nbest), load(model)
+    search = Search(mass=mass, nbest=nbest)
+    predictor = load(model, lexicon=None if no_lexicon else known)
     layout, phones = predictor.description.format, predictor.description.vocabulary.target
     if ipa:
         check_arpabet(phones.letters)
-    known_words = read_lexicon(known, layout, phones)
-    dictionary = Dictionary(predictor, known_words, search)
+    dictionary = Dictionary(predictor, search)
     dictionary.add_text(read_lines(words))
     todo = dictionary.unanswered(kept)
     known_count = 0
@@ -116,10 +119,10 @@ def lexicon(
             save(kept[entry.word])
             known_count += entry.known
         spaced = replace(layout, target_separator=" ")
-        for word, phone in known_words.silences:
+        silences = dict(predictor.lexicon.silences)
+        for word, phone in silences.items():
             kept[word] = list(write_entry(Entry(word, [(0.0, phone)], known=True), style, spaced))
-        silences = {word for word, _ in known_words.silences}
-        written = sorted(silences.union(word for word in dictionary.words() if word in kept))
+        written = sorted({*silences, *(word for word in dictionary.words() if word in kept)})
         with lines_to(output) as lines:
             for word in written:
                 lines.writelines(kept[word])

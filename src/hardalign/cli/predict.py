@@ -25,7 +25,6 @@ from hardalign.errors import HardalignError
 
 if TYPE_CHECKING:
     from hardalign.predictor import Prediction
-    from hardalign.text.known import Answer
 
 
 def predict(
@@ -42,6 +41,7 @@ def predict(
     alignments: bool = False,
     jsonl: bool = False,
     lexicon: FileList = (),
+    no_lexicon: bool = False,
     ipa: bool = False,
     text: bool = False,
     spell_capitals: bool = False,
@@ -57,7 +57,7 @@ def predict(
 
     $ hardalign predict runs/g2p words.txt --beam 10 --nbest 3 --jsonl
 
-    $ hardalign predict en-g2p letter.txt --text --lexicon cmudict --ipa
+    $ hardalign predict en-g2p letter.txt --text --ipa
 
     A line holds a source alone (with tags: lemma TAB TAG;TAG), or all the columns of the model's
     format, whose target is then ignored. Printed is: source TAB prediction. Predictions stop at 4
@@ -88,9 +88,10 @@ def predict(
             source-target, from 0, as hardalign align prints them.
         jsonl: Print one JSON object per input line: source and predictions, each with text,
             symbols, log_prob and finished (false if it was cut off).
-        lexicon: A file of known words, or cmudict: a word found there is answered with all its
-            pronunciations, and the model is not asked. May be given several times: the first that
-            has a word decides.
+        lexicon: A file of known words, or cmudict, to look up before the lexicon that the model
+            brings (en-g2p has cmudict); the model is asked for other words, and orders several
+            pronunciations of one. May be given several times: the first that has a word decides.
+        no_lexicon: Ask the model alone, also for words that the lexicon it brings has.
         ipa: Write ARPAbet as IPA, with stress marks before syllables.
         text: The file is running text: words are pronounced, all else stays as it is.
         spell_capitals: In a text, spell words in capitals letter by letter.
@@ -100,20 +101,20 @@ def predict(
     """
     from hardalign.cli.remarks import Remarks
     from hardalign.data.folding import Folding
-    from hardalign.data.lexicon import read_lexicon
     from hardalign.data.reading import Skipped, read_examples, read_lines
     from hardalign.data.vocabulary import UnknownSymbols
     from hardalign.predictor import load
     from hardalign.search import Search
     from hardalign.text.ipa import check_arpabet
-    from hardalign.text.known import answers_with_known
     from hardalign.text.running import TextReport, pronounce_text
 
     if seed is not None and sample is None:
         raise HardalignError("--seed goes with --sample")
     search, threads = Search(beam, nbest, mass, sample, seed or 0), threads_or_cores(threads)
     output = file_or_stdout(output)
-    predictor = load(model, temperature=temperature)
+    if no_lexicon and lexicon:
+        raise HardalignError("choose one of --lexicon and --no-lexicon")
+    predictor = load(model, temperature=temperature, lexicon=None if no_lexicon else lexicon)
     if file != "-" and not set("./") & set(file) and not Path(file).exists():
         raise HardalignError(
             f"{file}: no such file; words come from a file or from standard input: "
@@ -122,7 +123,6 @@ def predict(
     description = predictor.description
     if ipa:
         check_arpabet(description.vocabulary.target.letters)
-    known = read_lexicon(lexicon, description.format, description.vocabulary.target)
     if text:
         for name, option in (
             *(("scores", scores), ("alignments", alignments), ("jsonl", jsonl)),
@@ -137,7 +137,6 @@ def predict(
         pronounced = pronounce_text(
             predictor,
             read_lines(file),
-            lexicon=known,
             spell_capitals=spell_capitals,
             ipa=ipa,
             search=search,
@@ -157,12 +156,9 @@ def predict(
     layout = files.resolve(description.format)
     examples = read_examples(file, layout, "prediction", skipped=skipped)
     remarks = Remarks(nbest or 1, mass, description.vocabulary)
-    answers = answers_with_known(
-        predictor,
+    answers = predictor.respond(
         remarks.watch(examples),
         search,
-        known,
-        unknown=unknown,
         folding=folding,
         alignments=alignments,
         exact=scores or jsonl or mass is not None,
@@ -171,16 +167,14 @@ def predict(
     with lines_to(output) as lines:
         for answer in watched(answers, "words", printed=output is None):
             remarks.see(answer)
+            unknown.counts.update(answer[0].unknown)
             if jsonl:
                 lines.write(dumps(_object(answer, mass, ipa), ensure_ascii=False) + "\n")
             else:
-                lines.writelines(_rows(answer.predictions, scores, mass, alignments, ipa))
+                lines.writelines(_rows(answer, scores, mass, alignments, ipa))
     note(skipped.report(file, "answered with an empty prediction"))
     note(unknown.report())
     note(folding.remark())
-    offer = None if "tags" in layout.columns else folding.offer(unknown.counts)
-    if offer:
-        note(f"--text reads letters that the model does not have as others: {offer}")
     if scores or jsonl:
         note_score_kind(predictor.system.score)
     remarks.report()
@@ -205,17 +199,16 @@ def _rows(
         yield "\t".join(columns) + "\n"
 
 
-def _object(answer: Answer, mass: float | None, ipa: bool) -> dict[str, Any]:
+def _object(predictions: list[Prediction], mass: float | None, ipa: bool) -> dict[str, Any]:
     """Returns all predictions for one source."""
     from hardalign.batches import cumulative_probability
     from hardalign.text.ipa import arpabet_to_ipa
 
-    predictions = answer.predictions
     source = predictions[0].source
     # A blank line has no source, and its empty prediction is not the model's.
     entries = [prediction.to_dict() for prediction in predictions if source]
     if ipa:
         for entry in entries:
             entry["ipa"] = arpabet_to_ipa(entry["symbols"])
-    content = {"source": source, "origin": answer.origin, "predictions": entries}
+    content = {"source": source, "origin": predictions[0].origin, "predictions": entries}
     return content if mass is None else content | {"mass": cumulative_probability(predictions)[-1]}

@@ -13,7 +13,6 @@ from hardalign.data.vocabulary import UnknownSymbols, Vocabulary, symbol_counts
 from hardalign.predictor import Prediction, Predictor
 from hardalign.search import MASS_BEAM_LIMIT, Search
 from hardalign.systems.model import LENGTH_LIMIT
-from hardalign.text.known import Answer
 from hardalign.text.running import has_blank
 
 CUT_OFF = f"cut off at {LENGTH_LIMIT} times the length of the source"
@@ -89,12 +88,11 @@ class Remarks:
             self._untagged += tagged and bool(example.source) and not example.tags
             yield example
 
-    def see(self, answer: Answer) -> None:
+    def see(self, predictions: list[Prediction]) -> None:
         """Looks at the answer to the next item."""
         self._items += 1
-        if answer.known:
+        if predictions[0].origin == "lexicon":
             return
-        predictions = answer.predictions
         self._cut_off += [self._items for prediction in predictions if not prediction.finished]
         if len(predictions) < self._nbest and predictions[0].source:
             self._short.append(self._items)

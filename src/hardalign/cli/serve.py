@@ -8,7 +8,7 @@ import tyro
 
 from hardalign.cli.console import note
 from hardalign.cli.options import FileList, Strings, optional
-from hardalign.errors import MissingPackageError
+from hardalign.errors import HardalignError, MissingPackageError
 
 
 def serve(
@@ -22,6 +22,7 @@ def serve(
     host: Annotated[str, tyro.conf.arg(metavar="HOST")] = "127.0.0.1",
     port: Annotated[int, tyro.conf.arg(metavar="N")] = 8000,
     lexicon: FileList = (),
+    no_lexicon: bool = False,
     allow_origin: Annotated[Strings, tyro.conf.UseAppendAction, optional("ORIGIN")] = (),
 ) -> None:
     """Serve a page where models can be tried and compared, and a JSON API.
@@ -30,7 +31,7 @@ def serve(
 
     $ hardalign serve en-g2p ko=runs/ko --port 9000
 
-    $ hardalign serve en-g2p --lexicon cmudict
+    $ hardalign serve en-g2p --lexicon mine.tsv
 
     $ curl localhost:8000/predict -H 'Content-Type: application/json' -d '{"words": ["action"]}'
 
@@ -44,9 +45,10 @@ def serve(
         host: The address to listen on. Whoever can reach it can use the models: 0.0.0.0 lets the
             whole network in.
         port: The port to listen on; 0 is any free one.
-        lexicon: A file of known words, or cmudict: a word found there is answered with all its
-            pronunciations, marked as known, whichever model is asked. May be given several times:
-            the first that has a word decides.
+        lexicon: A file of known words, or cmudict, to look up before the lexicon that a model
+            brings; answers found there are marked as known. May be given several times: the first
+            that has a word decides.
+        no_lexicon: Ask the models alone, also for words that a lexicon has.
         allow_origin: A site whose pages may use the API, such as https://example.org; * is any.
             May be given several times. By default only the server's own page may.
     """
@@ -57,8 +59,10 @@ def serve(
         from hardalign.serve.server import address_of, listen, make_server, run
     except ModuleNotFoundError as error:
         raise MissingPackageError("the page", error.name, "serve") from None
+    if no_lexicon and lexicon:
+        raise HardalignError("choose one of --lexicon and --no-lexicon")
     limits = Limits()
-    models = load_models((model, *others), lexicon)
+    models = load_models((model, *others), None if no_lexicon else lexicon)
     listening = listen(host, port)
     app = create_app(models, limits, listening.getsockname()[0], host, allow_origin)
     note(f"serving {', '.join(models)} at {address_of(listening)} (Ctrl-C ends it)")

@@ -98,3 +98,9 @@ def _without_marks(symbol: str) -> str:
     """Returns a letter without accents, dots and the like: nothing, if it is only a mark."""
     parts = unicodedata.normalize("NFKD", symbol)
     return "".join(part for part in parts if not unicodedata.category(part).startswith("M"))
+
+
+def trimmed(source: Symbols, alphabet: Alphabet) -> Symbols:
+    """Returns a source without the blanks around it, if the model does not have them."""
+    letters = [k for k, s in enumerate(source) if not s.isspace() or not alphabet.unknown([s])]
+    return source[letters[0] : letters[-1] + 1] if letters else source

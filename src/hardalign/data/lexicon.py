@@ -23,6 +23,7 @@ BESIDE = "lexicon.tsv"
 """The lexicon in a model's folder: ``word<TAB>P H O N E S``, words sorted by their UTF-8 bytes."""
 CMUDICT = "cmudict"
 """The name of the lexicon that ``en-g2p`` brings, for use with other models."""
+_PACKAGED = Path(__file__).parents[1] / "bundled" / "en-g2p" / BESIDE
 Origin = Literal["lexicon", "model"]
 ORIGINS: tuple[Origin, ...] = get_args(Origin)
 """Where an answer may come from."""
@@ -52,13 +53,12 @@ class Lexicon:
         self._entries: dict[str, tuple[Symbols, ...]] = {}
         self.silences: list[tuple[str, str]] = []
         """Words such as ``<unk>`` with phones such as ``spn``, as they stand in their file."""
-        english = beside is not None and alphabet is not None and not alphabet.unknown(PHONES)
-        self._bases = bases if english else lambda _: ()
+        writes_english = alphabet is not None and not alphabet.unknown(PHONES)
+        self._inflects = beside is not None and writes_english
 
     def __len__(self) -> int:
         """Return the number of words."""
-        words = {line.partition(b"\t")[0].decode() for line in self._lines.splitlines()}
-        return len(self._entries.keys() | words)
+        return len(self._entries.keys() | self._words)
 
     def __bool__(self) -> bool:
         return bool(self._entries) or self._beside is not None
@@ -80,7 +80,7 @@ class Lexicon:
         key = self._key(word)
         if found := self._look_up(key):
             return found
-        for base, add in self._bases(key):
+        for base, add in bases(key) if self._inflects else ():
             if len(base) > 2 and (found := self._look_up(base)):
                 return tuple(map(add, found))
         return ()
@@ -101,6 +101,10 @@ class Lexicon:
             found.append(self._layout.target_symbols(text))
             place = end + 1
         return tuple(found)
+
+    @cached_property
+    def _words(self) -> set[str]:
+        return {line.partition(b"\t")[0].decode() for line in self._lines.splitlines()}
 
     @cached_property
     def _lines(self) -> bytes:
@@ -140,6 +144,8 @@ def read_lexicon(
     if files and "tags" in layout.columns:
         raise HardalignError("a lexicon cannot answer for this model, whose answers depend on tags")
     lexicon = Lexicon(layout, alphabet, beside)
+    if files and str(files[-1]) == CMUDICT and beside == _PACKAGED:
+        files = files[:-1]  # it comes last anyway
     for file in files:
         lexicon.add_missing(_read_file(file, layout, alphabet))
     return lexicon
@@ -152,8 +158,7 @@ def _read_file(file: str | Path, layout: Format, alphabet: Alphabet) -> Lexicon:
     # Unless blanks are symbols of the model, they separate symbols, as speech tools write them.
     spaced = bool(alphabet.unknown(" "))
     stressless = packaged and not any(symbol[-1:].isdigit() for symbol in alphabet.letters)
-    path = Path(__file__).parents[1] / "bundled/en-g2p" / BESIDE if packaged else file
-    for number, line in enumerate(read_lines(path), start=1):
+    for number, line in enumerate(read_lines(_PACKAGED if packaged else file), start=1):
         if not line.strip() or line.startswith((";;;", "# ")):
             continue
         if (match := _SILENCE.fullmatch(line)) and alphabet.unknown([match["phone"]]):

@@ -109,7 +109,7 @@ class WordAnswer(Message):
     unknown: Annotated[list[str], Meta(description="Symbols that are not in the vocabulary")]
     predictions: Annotated[
         list[Prediction],
-        Meta(description="Best first; of a known word all that the lexicon has, in its order"),
+        Meta(description="Best first; of a known word those that the lexicon has"),
     ]
 
 

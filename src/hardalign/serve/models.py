@@ -9,10 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hardalign.data.folding import Folding
 from hardalign.data.formats import Example
-from hardalign.data.lexicon import Lexicon, read_lexicon
-from hardalign.data.text import Symbols
 from hardalign.errors import HardalignError
 from hardalign.predictor import Prediction, Predictor, load
 from hardalign.search import Search
@@ -20,7 +17,6 @@ from hardalign.serve import messages
 from hardalign.serve.messages import ModelDescription, TextWord, WordAnswer
 from hardalign.systems import SCORES
 from hardalign.text.ipa import arpabet_to_ipa, is_arpabet
-from hardalign.text.known import answers_with_known, trimmed
 from hardalign.text.running import pronounce_text
 
 NAMES = ("Barcelona", "Victoria", "Hamilton", "Robert", "Martin")
@@ -42,24 +38,14 @@ spell most; of the first such line, if there are several."""
 
 @dataclass(frozen=True)
 class Model:
-    """A model and the lexicon that is asked before it."""
+    """A model with its lexicon."""
 
     predictor: Predictor
-    lexicon: Lexicon | None = None
 
     @property
     def writes_arpabet(self) -> bool:
         """Returns whether its answers can be written as IPA."""
         return is_arpabet(self.predictor.description.vocabulary.target.letters)
-
-    def known_forms(self, word: Example) -> tuple[Symbols, ...]:
-        """Returns what the lexicon has for a word, also with its letters folded."""
-        if not self.lexicon:
-            return ()
-        alphabet = self.predictor.description.vocabulary.source
-        source = trimmed(word.source, alphabet)
-        forms = self.lexicon.pronunciations(source)
-        return forms or self.lexicon.pronunciations(Folding(alphabet).fold(source) or ())
 
     def answer(
         self, words: Sequence[Example], search: Search, alignments: bool
@@ -70,15 +56,14 @@ class Model:
             HardalignError: If the model gives no numbers, since its weights are too large.
         """
         ipa = self.writes_arpabet
-        lexicon = self.lexicon or Lexicon(self.predictor.description.format)
-        answers = answers_with_known(self.predictor, words, search, lexicon, alignments=alignments)
+        answers = self.predictor.respond(words, search, alignments=alignments)
         return [
             WordAnswer(
                 source=word.text,
                 tags=word.tags,
-                origin=answer.origin,
-                unknown=list(dict.fromkeys(answer.predictions[0].unknown)),
-                predictions=[_message(one, ipa) for one in answer.predictions],
+                origin=answer[0].origin,
+                unknown=list(dict.fromkeys(answer[0].unknown)),
+                predictions=[_message(one, ipa) for one in answer],
             )
             for word, answer in zip(words, answers, strict=True)
         ]
@@ -86,7 +71,7 @@ class Model:
     def pronounce(self, pieces: Sequence[str], ipa: bool) -> list[TextPiece]:
         """Pronounces pieces of running text, each by itself; what it cannot read stays."""
         try:
-            lines = list(pronounce_text(self.predictor, pieces, lexicon=self.lexicon, ipa=ipa))
+            lines = list(pronounce_text(self.predictor, pieces, ipa=ipa))
         except HardalignError:  # none of them has a word
             return [TextPiece(piece, []) for piece in pieces]
         return [
@@ -117,7 +102,7 @@ class Model:
             tag_separator=layout.tag_separator,
             tags=list(description.vocabulary.source.tags) if tagged else [],
             examples=_examples(self.predictor, tagged),
-            known=len(self.lexicon or ()),
+            known=len(self.predictor.lexicon),
             ipa=self.writes_arpabet,
         )
 
@@ -130,8 +115,8 @@ class TextPiece:
     words: list[TextWord]
 
 
-def load_models(models: Iterable[str], lexicons: Sequence[str] = ()) -> dict[str, Model]:
-    """Loads models, each ``MODEL`` or ``NAME=MODEL``, and lexicons for all of them.
+def load_models(models: Iterable[str], lexicons: Sequence[str] | None = ()) -> dict[str, Model]:
+    """Loads models, each ``MODEL`` or ``NAME=MODEL``, and lexicons for all of them, as ``load``.
 
     Without a name, a model is called by the last part of its path, and by as many more parts as
     tell it from the others.
@@ -147,17 +132,15 @@ def load_models(models: Iterable[str], lexicons: Sequence[str] = ()) -> dict[str
         name = chosen or _shortest(_parts(model), unnamed)
         if name in named:
             raise HardalignError(f"{model}: another model is called {name!r}; name it NAME={model}")
-        predictor = load(model)
         try:
-            layout, alphabet = predictor.description.format, predictor.description.vocabulary.target
-            lexicon = read_lexicon(lexicons, layout, alphabet) if lexicons else None
+            named[name] = Model(load(model, lexicon=lexicons))
         except HardalignError as error:
-            if len(pairs) == 1:
+            if len(pairs) == 1 or not lexicons:
                 raise
+            load(model, lexicon=None)  # unless the model itself is at fault
             raise HardalignError(
                 f"the lexicon does not fit the model {name}: {error}; serve it without this one"
             ) from error
-        named[name] = Model(predictor, lexicon)
     return named
 
 

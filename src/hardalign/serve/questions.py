@@ -86,7 +86,7 @@ def read_words(body: bytes, models: Mapping[str, Model], limits: Limits) -> Ques
         raise HTTPException(422, f"a beam of {search.width}; the limit is {limits.beam}")
     words = [_word(k, text, model, limits) for k, text in enumerate(request.words)]
     times = 1 + request.alignments
-    work = [_work(word, model, search.width) * times for word in words]
+    work = [_work(word, model, search) * times for word in words]
     return _within(Question(Group(name, search, request.alignments), words, work), limits)
 
 
@@ -143,13 +143,12 @@ def _word(position: int, text: str, model: Model, limits: Limits) -> Example:
     return word
 
 
-def _work(word: Example, model: Model, width: int) -> int:
-    """Returns the work of a word; of a known one, that of scoring its forms."""
+def _work(word: Example, model: Model, search: Search) -> int:
+    """Returns the work of a word; of a known one, that of scoring its forms and finding others."""
     size = len(word.source) + len(word.tags)
-    forms = model.known_forms(word)
-    if forms:
-        return sum(_steps(len(form) + 1, size) for form in forms)
-    return _steps(size + 2, size) * width
+    forms = model.predictor.look_up(word).targets
+    work = sum(_steps(len(form) + 1, size) for form in forms)
+    return work if len(forms) >= search.most else work + _steps(size + 2, size) * search.width
 
 
 def _steps(steps: int, size: int) -> int:

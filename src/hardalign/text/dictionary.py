@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hardalign.data.formats import Example, Format
-from hardalign.data.lexicon import VARIANT, Lexicon
+from hardalign.data.lexicon import VARIANT
 from hardalign.data.text import normalize, segment
 from hardalign.errors import HardalignError, InputError
 from hardalign.files import explained, write_bytes
 from hardalign.predictor import Predictor
 from hardalign.search import Search
 from hardalign.text.ipa import ipa_symbols
-from hardalign.text.known import answers_with_known
 from hardalign.text.running import Reader, TextReport, count
 
 STYLES = {
@@ -48,16 +47,15 @@ class Dictionary:
     """The distinct words of a text with their pronunciations.
 
     Args:
-        predictor: The model.
-        lexicon: Known words, which the model is not asked for.
+        predictor: The model, whose lexicon gives known words.
         search: The ``nbest`` pronunciations, or those that cover a ``mass``.
 
     Raises:
         HardalignError: If the model needs tags.
     """
 
-    def __init__(self, predictor: Predictor, lexicon: Lexicon, search: Search) -> None:
-        self._predictor, self._lexicon, self._search = predictor, lexicon, search
+    def __init__(self, predictor: Predictor, search: Search) -> None:
+        self._predictor, self._search = predictor, search
         self._layout = predictor.description.format
         self._sources: dict[str, Example] = {}
         self.report = TextReport()
@@ -65,7 +63,7 @@ class Dictionary:
         """Words for which the model found no pronunciation, once ``entries`` is exhausted."""
         self.uncovered: Counter[str] = Counter()
         """Words whose pronunciations do not cover the ``mass``, likewise."""
-        self._reader = Reader(predictor.description, lexicon, self.report)
+        self._reader = Reader(predictor, self.report)
 
     def add_text(self, lines: Iterable[str]) -> None:
         """Add the words of a list or of running text.
@@ -91,7 +89,7 @@ class Dictionary:
 
     def unanswered(self, kept: Container[str]) -> list[str]:
         """Return the words that are not kept, and known ones, as the lexicon may have changed."""
-        known, sources = self._lexicon.pronunciations, self._sources
+        known, sources = self._predictor.lexicon.pronunciations, self._sources
         return [w for w in self.words() if w not in kept or known(sources[w].source)]
 
     def entries(
@@ -105,29 +103,24 @@ class Dictionary:
             threads: Batches of words computed at a time.
         """
         words, least = list(words), math.log(min_prob) if min_prob else -math.inf
-        answers = answers_with_known(
-            self._predictor,
-            (self._sources[word] for word in words),
-            self._search,
-            self._lexicon,
-            threads=threads,
-        )
-        for word, answer in zip(words, answers, strict=True):
+        examples = (self._sources[word] for word in words)
+        answers = self._predictor.respond(examples, self._search, fill=False, threads=threads)
+        for word, predictions in zip(words, answers, strict=True):
+            known = predictions[0].origin == "lexicon"
             # What was cut off, or is empty, is no pronunciation.
             found = [
                 (prediction.log_prob, prediction.text)
-                for prediction in answer.predictions
+                for prediction in predictions
                 if prediction.finished and prediction.symbols
             ]
             if not found:
                 count(self.left_out, word)
-            elif answer.known:
-                yield Entry(word, [(0.0, text) for _, text in found], known=True)
-            else:
-                if sum(math.exp(log_prob) for log_prob, _ in found) < (self._search.mass or 0):
-                    count(self.uncovered, word)
-                likely = [found[0], *(one for one in found[1:] if one[0] >= least)]
-                yield Entry(word, likely, known=False)
+                continue
+            mass = sum(math.exp(log_prob) for log_prob, _ in found)
+            if not known and mass < (self._search.mass or 0):
+                count(self.uncovered, word)
+            likely = [found[0], *(one for one in found[1:] if known or one[0] >= least)]
+            yield Entry(word, likely, known)
 
 
 def write_entry(entry: Entry, style: str, layout: Format, *, ipa: bool = False) -> Iterator[str]:

@@ -24,17 +24,15 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
 
-from hardalign.data.folding import APOSTROPHES, HYPHENS, INVISIBLE, PLAIN, Folding
+from hardalign.data.folding import APOSTROPHES, HYPHENS, INVISIBLE, PLAIN, Folding, trimmed
 from hardalign.data.formats import Example, Format
-from hardalign.data.lexicon import Lexicon, word_symbols
+from hardalign.data.lexicon import word_symbols
 from hardalign.data.text import Symbols, plural, shorten
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.errors import HardalignError
-from hardalign.model_folder import Description
 from hardalign.predictor import Prediction, Predictor
 from hardalign.search import Search
 from hardalign.text.ipa import check_arpabet, parts_to_ipa
-from hardalign.text.known import Answer, answers_with_known, trimmed
 from hardalign.text.tokens import Token, tokens
 
 NAMED = 10_000
@@ -124,16 +122,16 @@ class Reader:
 
     def __init__(
         self,
-        description: Description,
-        lexicon: Lexicon,
+        predictor: Predictor,
         report: TextReport,
         *,
         spell_capitals: bool = False,
     ) -> None:
+        description = predictor.description
         if "tags" in description.format.columns:
             raise HardalignError("this model cannot read text: it needs tags with each word")
         self._layout = description.format
-        self._lexicon, self._report, self._spell = lexicon, report, spell_capitals
+        self._lexicon, self._report, self._spell = predictor.lexicon, report, spell_capitals
         alphabet = description.vocabulary.source
         self._folding = report.folding = Folding(alphabet)
         self._plain = PLAIN | {ord(m): m for m in INVISIBLE if not alphabet.unknown(m)}
@@ -289,7 +287,6 @@ def pronounce_text(
     predictor: Predictor,
     lines: Iterable[str],
     *,
-    lexicon: Lexicon | None = None,
     spell_capitals: bool = False,
     ipa: bool = False,
     search: Search = Search(),  # noqa: B008 - frozen
@@ -304,7 +301,6 @@ def pronounce_text(
     Args:
         predictor: A model of words.
         lines: The text.
-        lexicon: Known words, which the model is not asked for.
         spell_capitals: Whether words in capitals are spelled letter by letter.
         ipa: Whether ARPAbet is written as IPA.
         search: How the model looks for its best answer.
@@ -318,10 +314,9 @@ def pronounce_text(
     layout = predictor.description.format
     if ipa:
         check_arpabet(predictor.description.vocabulary.target.letters)
-    lexicon = lexicon or Lexicon(layout)
     report = report or TextReport()
-    reader = Reader(predictor.description, lexicon, report, spell_capitals=spell_capitals)
-    remembered: dict[Symbols, Answer] = {}
+    reader = Reader(predictor, report, spell_capitals=spell_capitals)
+    remembered: dict[Symbols, Prediction] = {}
     stream, held = iter(lines), list[Line]()
     while chunk := list(islice(stream, CHUNK)):
         cut = [list(reader.pieces(line)) for line in chunk]
@@ -333,8 +328,9 @@ def pronounce_text(
             for source in dict.fromkeys(sources)
             if source not in remembered
         ]
-        answers = answers_with_known(predictor, new, search, lexicon, exact=False, threads=threads)
-        remembered |= {word.source: answer for word, answer in zip(new, answers, strict=True)}
+        # The first pronunciation of a dictionary is the usual one of small words (a, the, and).
+        answers = predictor.respond(new, search, exact=False, ranked=False, threads=threads)
+        remembered |= {word.source: best for word, (best, *_) in zip(new, answers, strict=True)}
         pronounced = [_line(pieces, remembered, layout, ipa) for pieces in cut]
         held += pronounced
         words = [word for line in pronounced for word in line.words]
@@ -352,7 +348,7 @@ def pronounce_text(
 
 
 def _line(
-    pieces: list[Piece], answers: Mapping[Symbols, Answer], layout: Format, ipa: bool
+    pieces: list[Piece], answers: Mapping[Symbols, Prediction], layout: Format, ipa: bool
 ) -> Line:
     written, words = [], []
     for piece in pieces:
@@ -360,8 +356,8 @@ def _line(
             written.append(piece.text)
             continue
         parts = [answers[reading.source] for reading in piece.readings]
-        known = all(answer.known for answer in parts)
-        word = Word(piece.text, [answer.predictions[0] for answer in parts], known)
+        known = all(part.origin == "lexicon" for part in parts)
+        word = Word(piece.text, parts, known)
         words.append(word)
         if ipa:
             written.append(parts_to_ipa([part.symbols for part in word.predictions]))

@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hardalign
+from hardalign.data.folding import Folding
+from hardalign.data.formats import Example
+from hardalign.data.lexicon import Lexicon, read_lexicon
+from hardalign.predictor import Prediction
+from hardalign.search import Search
+from text.fakes import WORDS, FakePredictor
+
+
+def lexicon(tmp_path: Path, text: str, predictor: FakePredictor | None = None) -> Lexicon:
+    path = tmp_path / "known.dict"
+    path.write_text(text, encoding="utf-8")
+    return read([path], predictor or FakePredictor())
+
+
+def read(files: list[Any], predictor: FakePredictor) -> Lexicon:
+    description = predictor.description
+    return read_lexicon(files, description.format, description.vocabulary.target)
+
+
+def words(*texts: str) -> list[Example]:
+    return [Example(tuple(text.lower()), text=text) for text in texts]
+
+
+def answered(
+    predictor: FakePredictor, examples: Any, known: Lexicon, **options: Any
+) -> Iterator[list[Prediction]]:
+    predictor.lexicon = known
+    return predictor.respond(examples, options.pop("search", Search()), **options)
+
+
+def origins(answers: list[list[Prediction]]) -> str:
+    """A letter for each answer: l if the lexicon had it, m if the model was asked."""
+    return "".join(one[0].origin[0] for one in answers)
+
+
+def test_known_words_are_found_as_people_write_them(tmp_path: Path) -> None:
+    predictor = FakePredictor()
+    known = lexicon(tmp_path, "don’t\tD\ncafe\tK\nnot\tN\n")
+    folding = Folding(predictor.description.vocabulary.source)
+    typed = words("don't", "don’t", "café", " not  ", "tés", "of ")
+    answers = list(answered(predictor, typed, known, folding=folding))
+    assert origins(answers) == "llllmm"
+    assert [answer[0].source for answer in answers] == [one.text for one in typed]
+    assert predictor.asked == ["tes", "of"]
+    assert folding.changes == {("é", "e"): 2}
+
+
+def test_letters_stay_where_the_model_can_copy_them() -> None:
+    predictor = FakePredictor()
+    predictor.description.model.copying = True
+    list(answered(predictor, words("tés"), Lexicon(WORDS)))
+    assert predictor.asked == ["tés"]
+
+
+def test_blanks_that_the_model_knows_stay() -> None:
+    predictor = FakePredictor(letters="of ")
+    list(answered(predictor, words(" of "), Lexicon(WORDS)))
+    assert predictor.asked == [" of "]
+
+
+def test_known_words_are_not_asked_and_all_keep_their_places(tmp_path: Path) -> None:
+    predictor = FakePredictor()
+    known = lexicon(tmp_path, "of\tAH1 V\nof\tAH0 V\n")
+    examples = [*words("at", "Of", "to", "of"), Example(()), *words("ж")]
+    answers = list(answered(predictor, examples, known, search=Search(nbest=2)))
+    assert [[one.text for one in answer][:2] for answer in answers] == [
+        *(["A T", "A T A T"], ["AH1 V", "AH0 V"], ["T O", "T O T O"], ["AH1 V", "AH0 V"], [""]),
+        ["Ж", "Ж Ж"],
+    ]
+    assert origins(answers) == "mlmlmm"
+    assert answers[1][0].source == "Of"
+    assert predictor.asked == ["at", "to", "ж"]
+
+
+def test_known_words_have_the_models_scores_order_and_alignments(tmp_path: Path) -> None:
+    known = lexicon(tmp_path, "of\tAH0 V\nof\tO F\n")
+    options: Any = {"alignments": True, "search": Search(nbest=5)}
+    first, second = answered(FakePredictor(), words("at", "of"), known, **options)
+    found = [(one.text, one.log_prob) for one in second]
+    assert found[:2] == [("O F", -0.75), ("AH0 V", -3.0)]
+    assert [one.origin for one in second] == ["lexicon"] * 2 + ["model"] * 3
+    second = second[:2]
+    assert [one.alignment.pairs for one in second if one.alignment] == [[(0, 0), (1, 1)]] * 2
+    assert first[0].alignment is not None
+    (quick,) = answered(FakePredictor(), words("of"), known, exact=False)
+    assert [one.text for one in quick] == ["O F"]
+    (in_order,) = answered(FakePredictor(), words("of"), known, exact=False, ranked=False)
+    assert [(one.text, one.log_prob, one.alignment) for one in in_order] == [("AH0 V", 0.0, None)]
+
+
+@pytest.mark.parametrize(
+    ("search", "texts"),
+    [
+        (Search(), ["O F"]),
+        (Search(beam=8), ["O F"]),
+        (Search(nbest=2), ["O F", "AH0 V"]),
+        (Search(mass=0.4), ["O F"]),  # exp(-0.75) = 0.47
+        (Search(mass=0.5), ["O F", "AH0 V"]),  # exp(-3) = 0.05
+        (Search(mass=0.54), ["O F", "AH0 V", "V"]),  # exp(-3.5) = 0.03
+        (Search(mass=0.6), ["O F", "AH0 V", "V", "O F O F"]),  # the next of the model
+    ],
+)
+def test_a_search_chooses_among_known_ones(
+    search: Search, texts: list[str], tmp_path: Path
+) -> None:
+    known = lexicon(tmp_path, "of\tAH0 V\nof\tO F\nof\tV\n")
+
+    class Third(FakePredictor):
+        def score(self, pairs: Any, *, threads: int = 1) -> Iterator[list[float]]:
+            for pair in pairs:
+                (scores,) = super().score([pair])
+                yield [-3.5] if pair.targets == (("V",),) else scores
+
+    (answer,) = answered(Third(), words("of"), known, search=search)
+    assert [one.text for one in answer] == texts
+    (answer,) = answered(Third(), words("of"), known, search=search, fill=False)
+    assert [one.text for one in answer] == texts[:3]
+
+
+def test_samples_are_the_models(tmp_path: Path) -> None:
+    known = lexicon(tmp_path, "of\tAH1 V\n")
+    assert (
+        origins(list(answered(FakePredictor(), words("of"), known, search=Search(samples=2))))
+        == "m"
+    )
+
+
+def test_memory_does_not_grow_with_known_words(tmp_path: Path) -> None:
+    read = 0
+
+    def stream() -> Iterator[Example]:
+        nonlocal read
+        for example in words("of") * 100_000:
+            read += 1
+            yield example
+
+    answers = answered(FakePredictor(), stream(), lexicon(tmp_path, "of\tAH1 V\n"))
+    assert next(answers)[0].origin == "lexicon"
+    assert read < 10_000
+
+
+def test_what_answers_is_seen_through_to_its_end(tmp_path: Path) -> None:
+    """So that no thread is waited for where the last reference to it is dropped."""
+    ended = []
+
+    class Watched(FakePredictor):
+        def answers(self, *arguments: Any, **options: Any) -> Iterator[list[Prediction]]:
+            yield from super().answers(*arguments, **options)
+            ended.append("answers")
+
+    answers = answered(Watched(), words("ab", "of", "c"), lexicon(tmp_path, "of\tAH1 V\n"))
+    assert origins(list(answers)) == "mlm"
+    assert ended == ["answers"]
+
+
+def test_the_bundled_dictionary_is_looked_up_by_default() -> None:
+    g2p = hardalign.load("en-g2p")
+    assert [g2p(word).text for word in ("have", "Do", "should", "nguyen's")] == [
+        *("HH AE1 V", "D UW1", "SH UH1 D", "N UW0 Y EH1 N Z")
+    ]
+    assert g2p("have").origin == "lexicon"
+    assert g2p("blorf").origin == "model"
+    read = g2p("read", nbest=5)
+    assert {one.text for one in read if one.origin == "lexicon"} == {"R EH1 D", "R IY1 D"}
+    assert len({one.text for one in read}) == 5
+    assert (
+        read[0].log_prob
+        > read[1].log_prob
+        == pytest.approx(g2p.log_prob("read", read[1].text), abs=1e-5)
+    )
+    alone = hardalign.load("en-g2p", lexicon=None)
+    assert alone("have").origin == "model"
+    (own,) = alone.answers([alone.example("have")], Search())
+    (same,) = g2p.answers([g2p.example("have")], Search())
+    assert own[0].text == same[0].text  # whatever evaluates asks the model
+
+
+def test_own_words_come_before_the_bundled_ones(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.tsv"
+    mine.write_text("have\tK\nzyx\tZ IH1 K S\n")
+    g2p = hardalign.load("en-g2p", lexicon=[mine])
+    assert [g2p(word).text for word in ("have", "do", "zyxes")] == [
+        *("K", "D UW1", "Z IH1 K S IH0 Z")
+    ]
