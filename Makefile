@@ -38,7 +38,7 @@ docs: $(READY)  ## the documentation site, in docs/_build
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build
 
 results: $(READY)  ## the tables of results in the documents; RUNS=DIR adds runs to them
-	$(BIN)/python docs/results.py $(RUNS)
+	$(BIN)/python tools/results.py $(RUNS)
 
 model: $(READY)  ## train a bundled model anew: minutes to an hour; NAME=is-g2p
 	$(BIN)/python recipes/models.py $(NAME)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -10,6 +11,7 @@ import pytest
 
 from experiments.helpers import result, right
 from hardalign.errors import InputError
+from hardalign.experiments.run import DataFiles, Run
 from hardalign.experiments.tables import collect
 
 ROOT = Path(__file__).parents[2]
@@ -18,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture(scope="module")
 def results() -> ModuleType:
     """The script behind `make results`."""
-    spec = importlib.util.spec_from_file_location("results", ROOT / "docs" / "results.py")
+    spec = importlib.util.spec_from_file_location("results", ROOT / "tools" / "results.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -71,6 +73,53 @@ def test_the_same_run_has_one_row(results: ModuleType, tmp_path: Path) -> None:
     assert path.read_text() == before
     results.add_to_record(path, [result(correct=right(60))])
     assert sorted(one.metrics["acc"] for one in results.read_record(path)) == [60, 75]
+
+
+def test_news_files_stopped_by_what_judges_them(results: ModuleType, tmp_path: Path) -> None:
+    """Plans of 0.2 had files for the paper's way with NEWS: news15 with nothing held out."""
+    path, data = tmp_path / "runs.jsonl", tmp_path / "dev.xml"
+    data.touch()
+    files = DataFiles.of(tmp_path / "dev.xml", data, data, "news")
+    run = Run("EnBa", "hard", overrides={"batch_size": 50}, files=files)
+    results.add_to_record(path, [replace(result(), run=run)])
+    (kept,) = results.read_record(path)
+    overrides = {"batch_size": 50, "hold_out": False}
+    assert kept.run == Run("news15/EnBa", "hard", overrides=overrides)
+    results.add_to_record(path, [replace(result(), run=replace(run, corpus="mine"))])
+    assert len(results.read_record(path)) == 1
+
+
+def test_the_papers_table(results: ModuleType) -> None:
+    runs = [
+        result("conll2017/danish", "hard", correct=right(91)),
+        result("conll2017/turkish", "hard", correct=right(90)),
+        result("conll2017/danish", "soft", correct=right(89)),
+        result("conll2017/danish", "hard-hmm"),
+    ]
+    _, _, soft, hard = results.main_table(collect(runs), ["small"])
+    assert hard[1:] == ["`hard`", "4", "2 of 51", "ACC", "92.8", "90.5", "-2.3", "1 of 2"]
+    assert soft[1:] == ["`soft`", "3", "1 of 51", "ACC", "89.1", "89.0", "-0.1", "1 of 1"]
+
+
+def test_findings_are_paired_over_data_sets(results: ModuleType) -> None:
+    corpora = ["danish", "turkish", "romanian", "finnish", "german", "dutch"]
+    runs = [
+        result(f"conll2017/{corpus}", system, correct=right(count + index))
+        for index, corpus in enumerate(corpora)
+        for system, count in (("hard", 80), ("soft", 79 - index))
+    ]
+    text = results.findings(collect(runs), [])
+    assert "**Hard attention beats soft attention: supported.**" in text
+    assert "on 6 of 6 data sets, by +3.50 points in the mean (p = 0.031; the paper: " in text
+    assert "**Input feeding hurts: open.**" in text
+
+
+def test_beyond(results: ModuleType) -> None:
+    runs = [result(recipe="auto", correct=right(73)), result(recipe="auto", members=5)]
+    table = results.beyond_table(collect(runs), [])
+    one, five = (row for row in table if "**`hard`" in "".join(row))
+    assert one[1:5] == ["**`hard`, small**", "", "1", "**WER 27.00** (the paper's best 26.6)"]
+    assert five[1] == "**`hard`, small, 5 members**"
 
 
 def test_damaged(results: ModuleType, tmp_path: Path) -> None:

@@ -49,6 +49,8 @@ def test_the_recipe_of_a_corpus_is_no_other_recipe() -> None:
         for overrides in ({}, {"batch_size": 20}, {"hold_out": True})
     )
     assert [setting.overrides for setting in cells] == ["", "batch_size=20", "hold_out=true"]
+    cells = collect([result("news15/EnHi", recipe="auto")])
+    assert [s.overrides for s in cells] == ['batch_size=50, hold_out=false, recipe="auto"']
     cells = collect([result(batch_size=50), result(batch_size=20)])
     assert [setting.overrides for setting in cells] == ["", "batch_size=50"]
 

@@ -135,6 +135,8 @@ def _item_accuracy(cell: Cell) -> Iterator[tuple[str, Floats]]:
 
 def _deviations(run: Run) -> str:
     settings, recipe = DEFAULTS | run.overrides, paper_recipe(run.corpus)
+    if run.overrides.get("recipe") == "auto":
+        settings, recipe = run.overrides, {}
     return ", ".join(
         f"{name}={json.dumps(value)}"
         for name, value in sorted(settings.items())
