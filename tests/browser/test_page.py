@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterator
@@ -141,20 +142,23 @@ def test_two_models_side_by_side(page: Page) -> None:
     expect(page.locator("article")).to_have_count(1)
 
 
-def test_tags(page: Page) -> None:
-    expect(page.get_by_label("Tags", exact=True).first).to_be_hidden()
+def test_tags_are_asked_for_first_and_by_name(page: Page) -> None:
+    expect(page.locator("#tags-field")).to_be_hidden()
     page.get_by_label("Model", exact=True).select_option("tagged")
-    page.get_by_text("Choose tags").click()
-    page.get_by_role("button", name="V", exact=True).click()
-    page.get_by_role("button", name="N", exact=True).click()
-    expect(page.locator("#tags")).to_have_value("V;N")
-    expect(page.get_by_role("button", name="V", exact=True)).to_have_attribute(
-        "aria-pressed", "true"
-    )
+    fields = page.locator("#question input").evaluate_all("all => all.map((one) => one.id)")
+    assert fields == ["tags", "word"]
+    expect(page.locator("#welcome")).to_contain_text("Choose tags, then type a word.")
     page.get_by_label("Word", exact=True).fill("ab")
+    expect(page.locator("#notes")).to_contain_text("Choose tags first")
+    verb = page.get_by_role("button", name="verb V", exact=True)
+    verb.click()
+    page.get_by_role("button", name="noun N", exact=True).click()
+    expect(page.locator("#tags")).to_have_value("V;N")
+    expect(verb).to_have_attribute("aria-pressed", "true")
     expect(page.locator("thead th")).to_have_text(["Symbol", "⊢", "V", "N", "a", "b", "⊣"])
+    expect(page.locator("#notes")).to_be_empty()
     expect(page.locator(".aside")).to_contain_text("lower bound")
-    page.get_by_role("button", name="V", exact=True).click()
+    verb.click()
     assert page.locator("#tags").input_value() == "N"
     expect(page.locator("thead th")).to_have_text(["Symbol", "⊢", "N", "a", "b", "⊣"])
 
@@ -281,12 +285,15 @@ def test_a_list_is_sorted_and_filtered(page: Page) -> None:
 def test_the_api_can_be_read(page: Page) -> None:
     page.get_by_role("link", name="the API").click()
     expect(page.locator("h2").first).to_have_text("POST /predict")
-    expect(page.locator("#example")).to_contain_text('"words":["cab","bad"]')
-    expect(page.locator("#Request tbody th")).to_have_text(
+    asked, answered = page.locator("pre").first.inner_text().split("\n\n")
+    assert '"words":["cab"]' in asked
+    assert json.loads(answered)["answers"][0]["source"] == "cab"
+    expect(page.locator("pre").nth(1)).to_contain_text('"text":"cab bad!"')
+    expect(page.locator("#WordsRequest tbody th")).to_have_text(
         ["words", "model", "nbest", "beam", "alignments"]
     )
-    page.get_by_role("link", name="Answers").first.click()
-    assert page.url.endswith("/docs#Answers")
+    page.get_by_role("link", name="WordsAnswer").first.click()
+    assert page.url.endswith("/docs#WordsAnswer")
     for link in page.locator(".docs a[href^='#']").all():
         assert page.locator(link.get_attribute("href") or "").count() == 1
 

@@ -54,10 +54,10 @@ class TextRequest(Message):
 class Stop(Message):
     """Weights of the step at which the model stopped, as in Alignment."""
 
-    begin: Weight
-    tags: list[Weight]
-    source: list[Weight]
-    end: Weight
+    begin: Annotated[Weight, Meta(description="Weight of the mark before the word")]
+    tags: Annotated[list[Weight], Meta(description="Weights of the tags")]
+    source: Annotated[list[Weight], Meta(description="Weights of the source symbols")]
+    end: Annotated[Weight, Meta(description="Weight of the mark after the word")]
 
 
 class Alignment(Message):
@@ -117,7 +117,7 @@ class WordsAnswer(Message):
     """An answer to each word, in order."""
 
     model: Annotated[str, Meta(description="Which model answered")]
-    answers: list[WordAnswer]
+    answers: Annotated[list[WordAnswer], Meta(description="One for each word")]
 
 
 class TextWord(Message):
@@ -181,8 +181,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 class Models(Message):
     """The models, the default first, and the limits of requests."""
 
-    models: list[ModelDescription]
-    limits: Limits
+    models: Annotated[list[ModelDescription], Meta(description="All models that are served")]
+    limits: Annotated[Limits, Meta(description="The limits of requests")]
 
 
 class Health(Message):
@@ -190,7 +190,7 @@ class Health(Message):
 
     version: Annotated[str, Meta(description="Version of hardalign")]
     waiting: Annotated[Whole, Meta(description="Work that waits, as the limits count it")]
-    status: Literal["ok"] = "ok"
+    status: Annotated[Literal["ok"], Meta(description="Always ok")] = "ok"
 
 
 class Refusal(Message):

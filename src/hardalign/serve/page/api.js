@@ -18,15 +18,19 @@ export function getDescription() {
   return request("openapi.json");
 }
 
-/** Ask a model for words; the signal can take the question back. */
-export async function predict(question, signal) {
-  const { answers } = await request("predict", {
+/** Ask a question; the signal can take it back. */
+export function post(path, question, signal) {
+  return request(path, {
     method: "POST",
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify(question),
     signal,
   });
-  return answers;
+}
+
+/** Ask a model for words. */
+export async function predict(question, signal) {
+  return (await post("predict", question, signal)).answers;
 }
 
 /** A refusal as a sentence about the only word of a question. */

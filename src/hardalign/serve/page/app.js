@@ -5,7 +5,7 @@ import { debounced, make } from "./dom.js";
 import { lineUp } from "./heatmap.js";
 import { setUpList } from "./list.js";
 import { announcement, panel } from "./panel.js";
-import { setUpTags } from "./tags.js";
+import { setUpTags, spellOut } from "./tags.js";
 
 const PAUSE = 120; // milliseconds without a key, before a word is asked
 const HUSH = 700; // milliseconds without a new answer, before one is read out
@@ -36,8 +36,9 @@ async function ask() {
   asking = new AbortController();
   const { signal } = asking;
   remember();
-  if (word.value.trim() === "") {
+  if (word.value.trim() === "" || tags.missing()) {
     show([], []);
+    if (word.value.trim() !== "") note([["", "Choose tags first: they say what form to make."]], 1);
     return;
   }
   const selected = selectedModels();
@@ -113,17 +114,21 @@ function turn() {
 
 /** Offer words that the model can spell, for those who have none at hand. */
 function offerExamples([{ examples }]) {
-  const links = examples.map((text) => {
-    const button = make("button", { type: "button" }, text.replace("\t", " "));
+  const buttons = examples.map((text) => {
+    const [lemma, chosen] = tags.split(text);
+    const label = chosen.length ? `${lemma} (${spellOut(chosen)})` : lemma;
+    const button = make("button", { type: "button" }, label);
     button.addEventListener("click", () => {
-      word.value = tags.split(text);
+      word.value = lemma;
+      tags.choose(chosen);
       word.focus();
       ask();
     });
     return button;
   });
-  find("examples").hidden = links.length === 0;
-  find("examples").replaceChildren("Or try ", ...links);
+  find("first").textContent = tags.wanted() ? "Choose tags, then type a word." : "Type a word.";
+  find("examples").hidden = buttons.length === 0;
+  find("examples").replaceChildren("Or try ", ...buttons);
 }
 
 function changeModels() {

@@ -1,20 +1,20 @@
-// The API to be read: openapi.json as sections and tables.
+// The API to be read: openapi.json as sections and tables, and real answers as examples.
 
-import { getDescription, getModels } from "./api.js";
+import { getDescription, getModels, post } from "./api.js";
 import { make } from "./dom.js";
 
 const REF = "#/components/schemas/";
 const TYPES = { string: "text", integer: "whole number", boolean: "true or false", null: "null" };
+const nameOf = ({ $ref }) => $ref.slice(REF.length);
+const schemaOf = ({ content }) => Object.values(content)[0].schema;
 
 /** The type of a value, as nodes; objects are links to their tables. */
 function type(schema) {
-  if (schema.$ref) {
-    const name = schema.$ref.slice(REF.length);
-    return [make("a", { href: `#${name}` }, name)];
-  }
-  if (schema.anyOf) return schema.anyOf.flatMap((one, k) => (k ? [" or ", ...type(one)] : type(one)));
+  const list = (schemas, between) => schemas.flatMap((one, k) => (k ? [between, ...type(one)] : type(one)));
+  if (schema.$ref) return [make("a", { href: `#${nameOf(schema)}` }, nameOf(schema))];
+  if (schema.anyOf) return list(schema.anyOf.filter((one) => one.type !== "null"), " or ");
   if (schema.enum) return [schema.enum.map((one) => JSON.stringify(one)).join(", ")];
-  if (schema.prefixItems) return ["[", ...schema.prefixItems.flatMap((one, k) => (k ? [", ", ...type(one)] : type(one))), "]"];
+  if (schema.prefixItems) return ["[", ...list(schema.prefixItems, ", "), "]"];
   if (schema.type === "array") return ["list of ", ...type(schema.items ?? {})];
   const bounds = [
     schema.minimum === undefined ? "" : ` ≥ ${schema.minimum}`,
@@ -31,44 +31,63 @@ function table(heads, rows) {
       make("th", { scope: "row" }, make("code", {}, first)), ...rest.map(cell))))));
 }
 
+function fields({ properties }) {
+  return table(["Field", "Type", "Meaning"], Object.entries(properties).map(([key, value]) =>
+    [key, type(value), value.description ?? ""]));
+}
+
 function object([name, schema]) {
-  const rows = Object.entries(schema.properties)
-    .map(([key, value]) => [key, type(value), value.description ?? ""]);
-  return make("section", { id: name }, make("h3", {}, name),
-    make("p", {}, schema.description ?? ""), table(["Field", "Type", "Meaning"], rows));
+  return make("section", { id: name }, make("h3", {}, name), make("p", {}, schema.description), fields(schema));
 }
 
-/** What a request or response holds: an object of ours, or a kind of file. */
-function content({ content: kinds }) {
-  return Object.entries(kinds)
-    .flatMap(([kind, { schema }]) => (schema.$ref ? type(schema) : [make("code", {}, kind)]));
+/** JSON for people: an object a line for each of its fields, a list of plain values in one line. */
+function pretty(value) {
+  return JSON.stringify(value, null, 2).replace(/\[\s+([^[\]{}]*?)\s+\]/g,
+    (_, list) => `[${list.replace(/\s*\n\s*/g, " ")}]`);
 }
 
-/** What can be asked: questions with their refusals, and a table of all that is just fetched. */
-function sections(paths) {
-  const posts = Object.entries(paths).filter(([, { post }]) => post);
-  const gets = Object.entries(paths).filter(([, { get }]) => get);
-  return [
-    ...posts.map(([name, { post: { summary, requestBody, responses } }]) => make("section", {},
-      make("h2", {}, make("code", {}, `POST ${name}`)),
-      make("p", {}, `${summary}. Send: `, ...content(requestBody)),
-      table(["Status", "Body", "When"], Object.entries(responses)
-        .map(([status, response]) => [status, content(response), response.description])))),
-    make("section", {}, make("h2", {}, make("code", {}, "GET")),
-      table(["Path", "Body", "What"], gets
-        .map(([name, { get }]) => [name, content(get.responses[200]), get.summary]))),
-  ];
+/** A question as curl asks it, with its answer. */
+async function example(path, question) {
+  const command = `curl ${new URL(path.slice(1), location.href)} -H 'Content-Type: application/json' \\
+     -d '${JSON.stringify(question)}'`;
+  const answer = await post(path.slice(1), question);
+  return make("pre", { tabIndex: 0 }, `${command}\n\n${pretty(answer)}`);
+}
+
+/** A question: an example, what to send, what comes back. */
+async function section(path, { summary, requestBody, responses }, question, schemas) {
+  const [sent, got] = [schemaOf(requestBody), schemaOf(responses[200])];
+  return make("section", { id: nameOf(sent) }, make("h2", {}, make("code", {}, `POST ${path}`)),
+    make("p", {}, `${summary}.`), ...(question ? [await example(path, question)] : []),
+    make("p", {}, "Send an object with:"), fields(schemas[nameOf(sent)]),
+    make("p", {}, "The answer: ", ...type(got)));
 }
 
 async function begin() {
   const find = (id) => document.getElementById(id);
   try {
-    const [api, { models }] = await Promise.all([getDescription(), getModels()]);
-    const question = JSON.stringify({ words: models[0].examples.slice(0, 2), nbest: 2 });
-    find("example").textContent = `curl ${new URL("predict", location.href)} \\
-     -H 'Content-Type: application/json' -d '${question}'`;
-    find("paths").append(...sections(api.paths));
-    find("objects").append(...Object.entries(api.components.schemas).map(object));
+    const [{ paths, components: { schemas } }, { models }] = await Promise.all([getDescription(), getModels()]);
+    const { name: model, examples } = models[0];
+    const reads = models.find(({ tags, examples: words }) => !tags.length && words.length);
+    const questions = {
+      "/predict": examples.length ? { model, words: examples.slice(0, 1), nbest: 2 } : null,
+      "/text": reads ? { model: reads.name, text: `${reads.examples.slice(0, 2).join(" ")}!` } : null,
+    };
+    const posts = Object.entries(paths).filter(([, { post: asked }]) => asked);
+    const gets = Object.entries(paths).filter(([, { get }]) => get);
+    const statuses = Object.entries(posts[0][1].post.responses)
+      .map(([status, { description }]) => [status, description]);
+    find("paths").append(
+      ...await Promise.all(posts.map(([path, { post: asked }]) => section(path, asked, questions[path], schemas))),
+      make("h2", {}, "GET"),
+      table(["Path", "Answer", "What"], gets.map(([path, { get }]) => {
+        const schema = schemaOf(get.responses[200]);
+        return [path, schema.$ref ? type(schema) : Object.keys(get.responses[200].content), get.summary];
+      })),
+      make("h2", {}, "Statuses"), table(["Status", "When"], statuses),
+    );
+    const sent = new Set(posts.map(([, { post: asked }]) => nameOf(schemaOf(asked.requestBody))));
+    find("objects").append(...Object.entries(schemas).filter(([name]) => !sent.has(name)).map(object));
     document.getElementById(location.hash.slice(1))?.scrollIntoView();
   } catch (error) {
     Object.assign(find("trouble"), { hidden: false, textContent: error.message });

@@ -2,25 +2,44 @@
 
 import { make } from "./dom.js";
 
+// Names of the commonest tags of UniMorph; any other tag stands for itself.
+const NAMES = {
+  ADJ: "adjective", ADV: "adverb", N: "noun", PROPN: "proper noun", V: "verb",
+  "V.CVB": "converb", "V.MSDR": "verbal noun", "V.PTCP": "participle", NFIN: "infinitive",
+  1: "first person", 2: "second person", 3: "third person",
+  SG: "singular", DU: "dual", PL: "plural",
+  PRS: "present", PST: "past", FUT: "future",
+  IND: "indicative", SBJV: "subjunctive", IMP: "imperative", COND: "conditional",
+  PFV: "perfective", IPFV: "imperfective", PRF: "perfect", PROG: "progressive",
+  ACT: "active", PASS: "passive", POS: "positive", NEG: "negative",
+  CMPR: "comparative", SPRL: "superlative", DEF: "definite", NDEF: "indefinite", INDF: "indefinite",
+  MASC: "masculine", FEM: "feminine", NEUT: "neuter",
+  NOM: "nominative", ACC: "accusative", GEN: "genitive", DAT: "dative", ABL: "ablative",
+  INS: "instrumental", LOC: "locative", VOC: "vocative", ESS: "essive", PRT: "partitive",
+};
+
+/** Tags in words: "verb, past". */
+export function spellOut(tags) {
+  return tags.map((tag) => NAMES[tag] ?? tag).join(", ");
+}
+
 /** Wire up the field; changed() is called whenever its text has changed. */
 export function setUpTags(changed) {
   const [field, input, choice, hint] = ["tags-field", "tags", "tag-choice", "list-hint"].map((id) =>
     document.getElementById(id));
   let separator = ";";
-  const chosen = () => input.value.split(separator).map((tag) => tag.trim()).filter(Boolean);
+  const cut = (text) => text.split(separator).map((tag) => tag.trim()).filter(Boolean);
 
   function mark() {
-    const tags = chosen();
-    for (const button of choice.children) {
-      button.ariaPressed = String(tags.includes(button.textContent));
-    }
+    const tags = cut(input.value);
+    for (const button of choice.children) button.ariaPressed = String(tags.includes(button.value));
   }
   choice.addEventListener("click", ({ target }) => {
-    if (!target.matches("button")) return;
-    const tag = target.textContent;
-    const tags = chosen();
-    const others = tags.filter((other) => other !== tag);
-    input.value = (others.length < tags.length ? others : [...tags, tag]).join(separator);
+    const button = target.closest("button");
+    if (!button) return;
+    const tags = cut(input.value);
+    const others = tags.filter((other) => other !== button.value);
+    input.value = (others.length < tags.length ? others : [...tags, button.value]).join(separator);
     mark();
     changed();
   });
@@ -38,19 +57,25 @@ export function setUpTags(changed) {
       input.placeholder = `TAG${separator}TAG`;
       hint.hidden = field.hidden;
       hint.textContent = `(each: word TAB ${input.placeholder})`;
-      choice.replaceChildren(...tags.map((tag) => make("button", { type: "button" }, tag)));
+      choice.replaceChildren(...tags.map((tag) => make("button", { type: "button", value: tag },
+        ...(NAMES[tag] ? [`${NAMES[tag]} `, make("small", {}, tag)] : [tag]))));
       mark();
     },
     /** A word as a model wants it. */
     join(model, word) {
-      return model.tags.length && input.value.trim() ? `${word}\t${input.value.trim()}` : word;
+      return model.tags.length ? `${word}\t${input.value.trim()}` : word;
     },
-    /** Take a word apart again: put its tags into the field, and return the rest. */
+    /** Take a word apart: the word itself, and its tags. */
     split(text) {
       const [word, tags = ""] = text.split("\t");
-      input.value = tags;
+      return [word, cut(tags)];
+    },
+    /** Whether the models that are asked want tags, and there are none yet. */
+    missing: () => !field.hidden && cut(input.value).length === 0,
+    wanted: () => !field.hidden,
+    choose(tags) {
+      input.value = tags.join(separator);
       mark();
-      return word;
     },
     input,
   };
