@@ -20,5 +20,7 @@ def served(models: list[str], python: str = sys.executable) -> Iterator[str]:
         found = re.search(r"http://\S+", line)
         if found is None:
             sys.exit(line + process.stderr.read())
-        yield found[0]
-        process.terminate()
+        try:
+            yield found[0]
+        finally:
+            process.terminate()

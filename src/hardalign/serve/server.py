@@ -21,6 +21,8 @@ from hardalign.serve.app import HEADERS
 
 BACKLOG = 128
 """Connections accepted at a time, before any of them can be closed again."""
+QUEUE = 4096
+"""Connections that may wait to be accepted. Beyond that, clients try again after a second."""
 OWN_FILES = 64
 """Files that the process opens itself."""
 
@@ -78,7 +80,17 @@ def make_server(app: ASGIApp, patience: float, clients: Clients | None = None) -
         headers=list(HEADERS.items()),
         timeout_graceful_shutdown=math.ceil(patience),
     )
-    return uvicorn.Server(config)
+    return Server(config)
+
+
+class Server(uvicorn.Server):
+    """uvicorn's server, whose queue is longer than what asyncio accepts at a time."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begins to listen."""
+        await super().startup(sockets)
+        for one in sockets or ():
+            one.listen(QUEUE)
 
 
 def run(server: uvicorn.Server, listening: socket.socket) -> None:
