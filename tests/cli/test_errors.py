@@ -57,3 +57,12 @@ def test_rows(command: Command, model: Path, pairs: Path) -> None:
 @pytest.mark.parametrize("stdin", [b"", b"ab\n", b"a\xff\tA\n"])
 def test_bad_input(stdin: bytes, command: Command, model: Path) -> None:
     assert_complains(command("errors", model, "-", stdin=stdin), "standard input")
+
+
+def test_escape_sequences_do_not_reach_the_terminal(command: Command, model: Path) -> None:
+    data = "a\x1b]0;b\x07\tA\x1b[31m\nab\tA\x9b\n".encode()
+    for options in ((), ("--tsv",)):
+        result = command("errors", model, "-", *options, stdin=data)
+        assert result.code == 0, result.err
+        assert r"a\x1b]0;b\x07" in result.out
+        assert not {"\x1b", "\x07", "\x9b"} & {*result.out, *result.err}

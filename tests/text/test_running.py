@@ -106,6 +106,9 @@ def test_what_the_lexicon_has_between_blanks_is_a_word() -> None:
     expected = "{I N} {N}, ({N}) {N E W} {Y O R K} {N}! {I N}_"
     assert spoken(text, lexicon=known) == expected
     assert spoken("come in.", lexicon=known) == "{C O M E} {I N}."
+    for word, phone in (("u.s", "Z"), ("u.s.", "S")):
+        known.add(tuple(word), (phone,))
+    assert spoken("the U.S. is", lexicon=known) == "{T H E} {S} {I S}"
 
 
 def test_letters_that_the_model_has_not() -> None:

@@ -101,6 +101,7 @@ def _cut(layout: Format) -> tuple[str, ...]:
 
 
 def _print(result: Contest, words: int) -> None:
+    from hardalign.data.text import printable
     from hardalign.table import Table
 
     rows = [
@@ -125,4 +126,4 @@ def _print(result: Contest, words: int) -> None:
         for index in alone:
             mine, others = model.predictions[index], result.models[:k] + result.models[k + 1 :]
             theirs = " / ".join(other.predictions[index] for other in others)
-            print(f"  {result.items[index].text}\t{mine}\tnot {theirs}")
+            print(printable(f"  {result.items[index].text}\t{mine}\tnot {theirs}"))

@@ -43,6 +43,7 @@ def errors(
     from hardalign.cli.remarks import remark_on_items
     from hardalign.data.formats import evaluation_items
     from hardalign.data.reading import file_name
+    from hardalign.data.text import printable
     from hardalign.data.vocabulary import UnknownSymbols
     from hardalign.predictor import load
     from hardalign.text.error_report import page, terminal_report, tsv_rows
@@ -70,7 +71,6 @@ def errors(
         write_bytes(output, page(report, spell, title, signature).encode())
     elif tsv:
         for row in tsv_rows(report, spell):
-            print("\t".join(row))
+            print(printable("\t".join(row)))
     else:
-        print(terminal_report(report, spell))
-        print(f"\n{signature}")
+        print(printable(f"{terminal_report(report, spell)}\n\n{signature}"))

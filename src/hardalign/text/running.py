@@ -48,8 +48,8 @@ _AFFIX = re.compile(rf"^[{HYPHENS}](?=\w)|(?<=\w)[{HYPHENS}]$")
 """The hyphen of a suffix (-ism) or of a prefix (pre-)."""
 _CHUNK = re.compile(r"(\s*)(\S*)")
 _PUNCTUATION = '.,;:!?…()"“”„«»‹›'
-_PLAIN_WORD = re.compile(rf"[^\W\d_]*(?:[{APOSTROPHES}{HYPHENS}][^\W\d_]+)*")
-"""What is surely cut as one word, perhaps with hyphens."""
+_PLAIN = re.compile(rf"(?:[^\W\d_]|[.{APOSTROPHES}{HYPHENS}])*")
+"""What may be cut as a word, an abbreviation or an address."""
 
 
 class Reading(NamedTuple):
@@ -157,7 +157,7 @@ class Reader:
         spell = self._spell and not headline
         for between, chunk in _CHUNK.findall(line):
             bare = chunk.strip(_PUNCTUATION)
-            if not _PLAIN_WORD.fullmatch(bare) and self._is_known(bare):
+            if not _PLAIN.fullmatch(bare) and self._is_known(bare):
                 before, _, after = chunk.partition(bare)
                 yield Piece(between + before, [])
                 yield self._piece(bare, [bare])
@@ -172,7 +172,7 @@ class Reader:
             yield Piece(token.text, [])
         elif token.kind == "word":
             yield from self._word(token.text, spell)
-        elif token.kind == "abbreviation" and self._is_known(token.text):
+        elif token.kind in ("abbreviation", "address") and self._is_known(token.text):
             yield self._piece(token.text, [token.text])
         elif token.kind == "abbreviation":
             yield self._spelled(token.text)
