@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from math import fsum
 
+import numpy as np
 from rapidfuzz.distance import Levenshtein
 
 
@@ -103,9 +104,13 @@ def evaluate(
     """
     if len(predictions) != len(references):
         raise ValueError(f"{len(predictions)} predictions for {len(references)} items")
-    if not predictions:
+    return summarize([score_item(p, r) for p, r in zip(predictions, references, strict=True)])
+
+
+def summarize(items: Sequence[Item]) -> Metrics:
+    """Returns the metrics of scored items."""
+    if not items:
         raise ValueError("nothing to evaluate")
-    items = [score_item(p, r) for p, r in zip(predictions, references, strict=True)]
     n = len(items)
     distance = sum(item.distance for item in items)
     acc = 100 * sum(item.correct for item in items) / n
@@ -118,6 +123,27 @@ def evaluate(
         mfs=fsum(item.f_score for item in items) / n,
         mld=distance / n,
     )
+
+
+def intervals(
+    items: Sequence[Item], *, level: float = 0.95, resamples: int = 1000, seed: int = 0
+) -> dict[str, tuple[float, float]]:
+    """Returns by name the percentile bootstrap interval of each metric, over the items."""
+    columns = np.array(
+        [
+            (100.0 * i.correct, i.error_rate, i.distance, i.reference_length, i.f_score)
+            for i in items
+        ]
+    )  # [n, 5]
+    random = np.random.default_rng(seed)
+    draws = (random.integers(0, len(items), len(items)) for _ in range(resamples))
+    means = np.array([columns[draw].mean(0) for draw in draws])  # [resamples, 5]
+    acc, per, mld, length, mfs = means.T
+    per_corpus = mld / np.maximum(length, 1 / len(items))
+    names = ("acc", "wer", "per", "per_corpus", "mfs", "mld")
+    tail = 100 * (1 - level) / 2
+    low, high = np.percentile((acc, 100 - acc, per, per_corpus, mfs, mld), (tail, 100 - tail), 1)
+    return dict(zip(names, zip(low.tolist(), high.tolist(), strict=True), strict=True))
 
 
 def calibration_error(

@@ -323,6 +323,7 @@ class Predictor:
         ranked: bool = True,
         fill: bool = True,
         threads: int = 1,
+        first: int = 0,
     ) -> Iterator[list[Prediction]]:
         """Answers a stream as ``answers`` does, but known words from the lexicon.
 
@@ -341,8 +342,9 @@ class Predictor:
             ranked: Without it, the pronunciations of a known word stay in the lexicon's order.
             fill: Without it, a known word gets known pronunciations only.
             threads: As in ``answers``.
+            first: As in ``answers``.
         """
-        stream, first = iter(examples), 0
+        stream = iter(examples)
         folding = folding or Folding(self.description.vocabulary.source)
         options: Any = {"alignments": alignments, "exact": exact, "threads": threads}
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import hardalign
-from hardalign.cli.analyze import analyzed_predictions
+from hardalign.cli.measure import analyzed_predictions
 from hardalign.config import ModelConfig
 from hardalign.data.formats import FORMATS, Example
 from hardalign.errors import HardalignError

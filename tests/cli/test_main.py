@@ -49,7 +49,6 @@ def test_help_fills_its_lines(name: str, command: Command, monkeypatch: pytest.M
     ("arguments", "unwanted"),
     [
         (["train", "--help"], {"torch"}),
-        (["completion", "bash"], {"torch"}),
         # typeguard, which tyro asks of unions and generics, imports asyncio and unittest.mock.
         (
             ["predict", "en-g2p"],

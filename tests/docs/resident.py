@@ -54,8 +54,7 @@ def main(address: str) -> None:
     for module in pkgutil.walk_packages(hardalign.__path__, "hardalign."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
-    from hardalign.cli.main import COMMANDS, command
-    from hardalign.cli.parsing import run
+    from hardalign.cli.main import COMMANDS, command, run
     from hardalign.experiments import engines
 
     for name in COMMANDS:

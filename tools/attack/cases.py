@@ -132,7 +132,7 @@ POSITIONALS = {
     "analyze": ("hard", "pairs.tsv"), "info": ("hard",), "lexicon": ("lexicon", "words.txt"),
     "errors": ("hard", "pairs.tsv"), "compare": ("hard", "monotonic", "pairs.tsv"), "check": ("pairs.tsv",), "split": ("pairs.tsv",),
     "corpora": ("toy:copy",), "reproduce": ("plan.toml",), "serve": ("hard",),
-    "export": ("hard", "out.onnx"), "completion": ("bash",),
+    "export": ("hard", "out.onnx"),
 }  # fmt: skip
 NEEDED = {
     "train": ("--dev", "pairs.tsv", "--out", "new"),

@@ -46,7 +46,7 @@ def compare(
         threads: How many batches of words to work on at a time. (default: one per core)
         files: How the file is read, if not as the first model was trained.
     """
-    from hardalign.cli.remarks import best_predictions
+    from hardalign.cli.console import best_predictions
     from hardalign.data.formats import evaluation_items
     from hardalign.data.reading import file_name
     from hardalign.predictor import load

@@ -40,7 +40,7 @@ def errors(
         threads: How many batches of words to work on at a time. (default: one per core)
         files: How the file is read, if not as the model was trained.
     """
-    from hardalign.cli.remarks import remark_on_items
+    from hardalign.cli.console import remark_on_items
     from hardalign.data.formats import evaluation_items
     from hardalign.data.reading import file_name
     from hardalign.data.text import printable

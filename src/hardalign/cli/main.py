@@ -1,35 +1,34 @@
-"""The ``hardalign`` command. Each command's file is imported only when it runs."""
+"""The ``hardalign`` command: dispatch, parsing and errors. A command is imported when it runs."""
 
 from __future__ import annotations
 
 import errno
-import importlib
 import io
 import os
-import re
 import signal
 import sys
-import warnings
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Iterable
 from types import FrameType
 from typing import Any, NoReturn
-
-from hardalign.errors import HardalignError
-from hardalign.version import __version__
 
 COMMANDS = (
     *("train", "predict", "evaluate", "score", "align", "plot", "analyze", "info"),
     *("lexicon", "errors", "compare", "check", "split", "corpora"),
-    *("reproduce", "serve", "export", "completion"),
+    *("reproduce", "serve", "export"),
 )
-"""The commands; each is a function of that name in a module of that name beside this one."""
+"""The commands; each is a function of that name."""
+
+FAMILIES = {
+    **dict.fromkeys(("predict", "score", "align"), "answer"),
+    **dict.fromkeys(("evaluate", "analyze"), "measure"),
+}
+"""The modules of commands that are not in a module of their own name."""
 
 ONE_THREAD = ("OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "BLIS_NUM_THREADS")
 """What keeps NumPy's matrix products on one thread: words are spread over threads, not matrices."""
 
-CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-"""Characters that end a line, or do something to a terminal."""
+NARROWEST = 30
+"""Columns; tyro does not come to an end in terminals of five."""
 
 
 class _Closed(io.TextIOBase):
@@ -39,8 +38,74 @@ class _Closed(io.TextIOBase):
         raise OSError(errno.EBADF, "standard output is closed")
 
 
+class _Stream:
+    """A standard stream; where it is for people, it is safe to write anything to it.
+
+    On a terminal control characters are shown instead of obeyed: what is printed may come from a
+    stranger's data or model. Messages that cannot be written are lost, and nothing else.
+    """
+
+    def __init__(self, stream: Any, *, clean: bool, lossy: bool) -> None:
+        self._stream, self._clean, self._lossy = stream, clean, lossy
+
+    def write(self, text: str) -> int:
+        from hardalign.data.text import printable
+
+        try:
+            self._stream.write(printable(text) if self._clean else text)
+        except OSError:
+            if not self._lossy:
+                raise
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.write(line)
+
+    def flush(self) -> None:
+        try:
+            self._stream.flush()
+        except OSError:
+            if not self._lossy:
+                raise
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
 def main() -> None:
     """Runs a command; exits with 2 and one line of explanation where the input is at fault."""
+    try:
+        _prepare(sys.argv[1:])
+        _dispatch(sys.argv[1:])
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        advice = "; training goes on with --resume" if sys.argv[1:2] == ["train"] else ""
+        _fail(f"interrupted{advice}", 128 + signal.SIGINT)
+    except BrokenPipeError:
+        # The reader has had enough, as `head` does.
+        _silence_stdout()
+        sys.exit(128 + 13)  # SIGPIPE, which not every system has
+    except UnicodeEncodeError:
+        _fail("cannot write the output: it has half a character, a lone surrogate", 2)
+    except MemoryError:
+        _fail("not enough memory; use shorter words, a narrower beam or a smaller model", 2)
+    except OSError as error:
+        _silence_stdout()
+        _fail(_explained(error), 2)
+    except Exception as error:
+        from hardalign.errors import HardalignError
+
+        if not isinstance(error, HardalignError):
+            raise
+        _fail(str(error), 2)
+
+
+def _prepare(arguments: list[str]) -> None:
+    """Makes the process ready: threads, signals, warnings and standard streams."""
+    import warnings
+    from pathlib import Path
+
     for name in ONE_THREAD:  # before anything imports NumPy
         os.environ.setdefault(name, "1")
     signal.signal(signal.SIGTERM, _terminated)
@@ -53,36 +118,22 @@ def main() -> None:
     for stream, errors in ((sys.stdout, "surrogateescape"), (sys.stderr, "backslashreplace")):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors=errors, newline="\n")
-    try:
-        _dispatch(sys.argv[1:])
-        sys.stdout.flush()
-    except HardalignError as error:
-        _fail(str(error), 2)
-    except KeyboardInterrupt:
-        advice = "; training goes on with --resume" if sys.argv[1:2] == ["train"] else ""
-        _fail(f"interrupted{advice}", 128 + signal.SIGINT)
-    except BrokenPipeError:
-        # The reader has had enough, as `head` does.
-        _silence_stdout()
-        sys.exit(128 + 13)  # SIGPIPE, which not every system has
-    except UnicodeEncodeError:
-        _fail("cannot write the output: it has half a character, a lone surrogate", 2)
-    except OSError as error:
-        # Without a name, it is standard output: a full disk or a closed stream.
-        place = "cannot write the output" if error.filename is None else error.filename
-        _silence_stdout()
-        _fail(f"{place}: {error.strerror or error}", 2)
+    if sys.stdout.isatty() and not {"-h", "--help"} & set(arguments):
+        sys.stdout = _Stream(sys.stdout, clean=True, lossy=False)
+    if not isinstance(sys.stderr, _Stream):
+        sys.stderr = _Stream(sys.stderr, clean=False, lossy=True)
 
 
 def _dispatch(arguments: list[str]) -> None:
+    from hardalign.errors import HardalignError
+    from hardalign.version import __version__
+
     name, *rest = arguments or ["--help"]
     if name in ("-h", "--help"):
         print(_help())
     elif name == "--version":
         print(f"hardalign {__version__}")
     elif name in COMMANDS:
-        from hardalign.cli.parsing import run
-
         run(command(name), f"hardalign {name}", rest)
     else:
         known = ", ".join(COMMANDS)
@@ -91,8 +142,84 @@ def _dispatch(arguments: list[str]) -> None:
 
 def command(name: str) -> Callable[..., Any]:
     """Returns the function of a command."""
-    function: Callable[..., Any] = getattr(importlib.import_module(f"hardalign.cli.{name}"), name)
+    import importlib
+
+    module = importlib.import_module(f"hardalign.cli.{FAMILIES.get(name, name)}")
+    function: Callable[..., Any] = getattr(module, name)
     return function
+
+
+def run(command: Callable[..., Any], name: str, arguments: list[str]) -> None:
+    """Calls a command with the options of a command line, which tyro reads.
+
+    Raises:
+        HardalignError: If the options are wrong; tyro's explanation becomes one line.
+    """
+    import contextlib
+    import functools
+    import re
+    import shutil
+
+    import tyro
+
+    from hardalign.errors import HardalignError
+
+    if shutil.get_terminal_size().columns < NARROWEST:
+        os.environ["COLUMNS"] = str(NARROWEST)
+    # Tyro would break the text of an option where its lines end in the source, and the description
+    # nowhere.
+    command.__doc__ = re.sub(r"\n {9,}", " ", command.__doc__ or "")
+    if {"-h", "--help"} & set(arguments):
+        print(_description(command.__doc__))
+
+    @functools.wraps(command)
+    def bind(*values: Any, **options: Any) -> Callable[[], Any]:
+        return functools.partial(command, *values, **options)
+
+    complaint = io.StringIO()
+    config = (tyro.conf.FlagCreatePairsOff, tyro.conf.OmitArgPrefixes)
+    try:
+        with contextlib.redirect_stderr(complaint):
+            call = tyro.cli(bind, prog=name, description="", args=arguments, config=config)
+    except SystemExit as stop:
+        if stop.code == 2:
+            raise HardalignError(f"{_one_line(complaint.getvalue())}; see {name} --help") from None
+        sys.stderr.write(complaint.getvalue())
+        raise
+    call()
+
+
+def _description(text: str) -> str:
+    """Returns what a docstring says before its arguments, in lines of the terminal's width."""
+    import inspect
+    import shutil
+    import textwrap
+
+    paragraphs = inspect.cleandoc(text.partition("\n    Args:\n")[0]).split("\n\n")
+    width = shutil.get_terminal_size().columns
+    return "".join(f"{textwrap.fill(paragraph, width)}\n\n" for paragraph in paragraphs)[:-1]
+
+
+def _one_line(box: str) -> str:
+    """Returns what tyro says in a box, up to the first rule in it."""
+    import re
+
+    words: list[str] = []
+    for line in box.splitlines():
+        text = line.strip("│ ")
+        if text and not text.strip("─"):
+            break
+        if line[:1] not in ("╭", "╰"):
+            words += text.split()
+    text = " ".join(words).rstrip(".:")
+    # That an option may be left out is no value that it could have.
+    value = r"no type matching \{None\}\|(\w+) could be \S+ from \[(.*?)\]\..*"
+    text = re.sub(value, r"\2 is no \1", text).replace("Expected 1 values", "Expected 1 value")
+
+    def choices(match: re.Match[str]) -> str:
+        return f"Expected one of {', '.join(sorted(set(match[1].split(', ')) - {repr('None')}))}"
+
+    return re.sub(r"Expected one of \((.*)\)", choices, text)
 
 
 def _help() -> str:
@@ -110,9 +237,23 @@ def _help() -> str:
     return "\n".join([*lines, "", "hardalign COMMAND --help explains a command, with examples."])
 
 
+def _explained(error: OSError) -> str:
+    """Returns what went wrong outside: with a file that has a name, or else with the output."""
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return "too many open files; raise the limit (ulimit -n) or use fewer --threads"
+    try:
+        os.getcwd()  # noqa: PTH109
+    except OSError:
+        return "the working folder does not exist any more; change to another one"
+    place = "cannot write the output" if error.filename is None else error.filename
+    return f"{place}: {error.strerror or error}"
+
+
 def _fail(message: str, status: int) -> NoReturn:
+    from hardalign.data.text import printable
+
     # A message may quote what files and folders hold, line ends and all; it stays one line.
-    line = CONTROL.sub(lambda match: repr(match[0])[1:-1], message)
+    line = printable(message).replace("\n", r"\n").replace("\t", r"\t")
     print(f"hardalign: {line}", file=sys.stderr)
     sys.exit(status)
 
@@ -127,7 +268,9 @@ def _silence_stdout() -> None:
 
 def _note_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     """Says on one line what a Python program would be warned of."""
-    print(f"hardalign: {message}", file=sys.stderr)
+    from hardalign.cli.console import note
+
+    note(str(message))
 
 
 def _terminated(_signal: int, _frame: FrameType | None) -> NoReturn:
