@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -62,64 +62,50 @@ class Recorded:
         """Its sizes, which are recorded too."""
         return Shape(self)
 
-    def _binary(self, operator: str, x: Any, swapped: bool = False) -> Recorded:
-        pair = (x, self) if swapped else (self, x)
-        return self.graph(operator, *pair)  # type: ignore[no-any-return]
+    def __invert__(self) -> Any:
+        return self.graph("Not", self)
 
-    def __add__(self, x: Any) -> Recorded:
-        return self._binary("Add", x)
+    def __neg__(self) -> Any:
+        return self.graph("Neg", self)
 
-    def __radd__(self, x: Any) -> Recorded:
-        return self._binary("Add", x, swapped=True)
-
-    def __sub__(self, x: Any) -> Recorded:
-        return self._binary("Sub", x)
-
-    def __rsub__(self, x: Any) -> Recorded:
-        return self._binary("Sub", x, swapped=True)
-
-    def __mul__(self, x: Any) -> Recorded:
-        return self._binary("Mul", x)
-
-    def __matmul__(self, x: Any) -> Recorded:
-        return self._binary("MatMul", x)
-
-    def __lt__(self, x: Any) -> Recorded:
-        return self._binary("Less", x)
-
-    def __gt__(self, x: Any) -> Recorded:
-        return self._binary("Greater", x)
-
-    def __ge__(self, x: Any) -> Recorded:
-        return self._binary("GreaterOrEqual", x)
-
-    def __eq__(self, x: object) -> Recorded:  # type: ignore[override]
-        return self._binary("Equal", x)
-
-    def __and__(self, x: Any) -> Recorded:
-        return self._binary("And", x)
-
-    def __or__(self, x: Any) -> Recorded:
-        return self._binary("Or", x)
-
-    def __invert__(self) -> Recorded:
-        return self.graph("Not", self)  # type: ignore[no-any-return]
-
-    def __neg__(self) -> Recorded:
-        return self.graph("Neg", self)  # type: ignore[no-any-return]
-
-    def clip(self, low: int, high: int = 2**62) -> Recorded:
+    def clip(self, low: int, high: int = 2**62) -> Any:
         """Bounds integers."""
-        return self.graph("Clip", self, np.int64(low), np.int64(high))  # type: ignore[no-any-return]
+        return self.graph("Clip", self, np.int64(low), np.int64(high))
 
-    def __getitem__(self, index: Any) -> Recorded:
+    def __getitem__(self, index: Any) -> Any:
         """Adds axes (None) or takes one element of an axis (an int)."""
         index = index if isinstance(index, tuple) else (index,)
         for axis, part in enumerate(index):
             if isinstance(part, int):
-                return self.graph("Gather", self, np.int64(part), axis=axis)  # type: ignore[no-any-return]
+                return self.graph("Gather", self, np.int64(part), axis=axis)
         new = [axis for axis, part in enumerate(index) if part is None]
-        return self.graph("Unsqueeze", self, np.array(new, np.int64))  # type: ignore[no-any-return]
+        return self.graph("Unsqueeze", self, np.array(new, np.int64))
+
+
+def _binary(operator: str, swapped: bool = False) -> Callable[[Recorded, Any], Any]:
+    """Returns a method that records an operator of two inputs."""
+
+    def method(self: Recorded, x: Any) -> Any:
+        return self.graph(operator, *((x, self) if swapped else (self, x)))
+
+    return method
+
+
+for _name, _operator in {
+    "add": "Add",
+    "sub": "Sub",
+    "mul": "Mul",
+    "matmul": "MatMul",
+    "lt": "Less",
+    "gt": "Greater",
+    "ge": "GreaterOrEqual",
+    "eq": "Equal",
+    "and": "And",
+    "or": "Or",
+}.items():
+    setattr(Recorded, f"__{_name}__", _binary(_operator))
+for _name, _operator in {"add": "Add", "sub": "Sub"}.items():
+    setattr(Recorded, f"__r{_name}__", _binary(_operator, swapped=True))
 
 
 class Shape:
@@ -128,8 +114,8 @@ class Shape:
     def __init__(self, x: Recorded) -> None:
         self.x = x
 
-    def __getitem__(self, axis: int) -> Recorded:
-        return self.x.graph("Gather", self.x.graph("Shape", self.x), np.int64(axis))  # type: ignore[no-any-return]
+    def __getitem__(self, axis: int) -> Any:
+        return self.x.graph("Gather", self.x.graph("Shape", self.x), np.int64(axis))
 
 
 class OnnxOps:
