@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import io
 import json
 import signal
 import subprocess
@@ -9,11 +8,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from experiments.helpers import Here, result_of, tiny_run, write, write_epochs
-from hardalign.cli import reproduce
-from hardalign.cli.reproduce import EngineOptions, LiveTable
+from hardalign.cli.reproduce import EngineOptions, Events
 from hardalign.experiments import engines
 from hardalign.experiments.plan import load_plan
 from hardalign.experiments.run import LOG, RESULT, epochs_of, read_results
@@ -188,39 +185,18 @@ def test_without_torch_nothing_begins(
     assert command("reproduce", "smoke", "--out", out, "--dry-run").code == 0
 
 
-ONE, OTHER, THIRD = (tiny_run(seed=seed) for seed in range(3))
-
-
-def test_lines_of_events(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each event once; what was complete before is none."""
-    with LiveTable(tmp_path) as table:
-        table.update({ONE: "done", OTHER: "waiting"})
-        table.update({ONE: "done", OTHER: "running"})
-        table.update({ONE: "done", OTHER: "running"})
-        write_epochs(tmp_path / OTHER.name, [-2.0, -1.0])
-        table.update({ONE: "done", OTHER: "failed"})
+def test_events(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each once; what was complete before is none."""
+    one, other = (tiny_run(seed=seed) for seed in range(2))
+    events = Events(tmp_path)
+    events({one: "done", other: "waiting"})
+    events({one: "done", other: "running"})
+    events({one: "done", other: "running"})
+    write_epochs(tmp_path / other.name, [-2.0, -1.0])
+    events({one: "done", other: "failed"})
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.splitlines() == [
-        f"hardalign: running: {OTHER.name}",
-        f"hardalign: failed: {OTHER.name}, epoch 2, dev acc 20.00",
+        f"hardalign: running: {other.name} (1 of 2 complete)",
+        f"hardalign: failed: {other.name}, epoch 2, dev acc 20.00 (1 of 2 complete)",
     ]
-
-
-@pytest.mark.parametrize(("height", "hidden"), [(20, 0), (8, 1)])
-def test_live_table(
-    height: int, hidden: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What runs comes first, and what there is no room for is counted."""
-    screen = io.StringIO()
-    terminal = Console(file=screen, force_terminal=True, width=100, height=height)
-    monkeypatch.setattr(reproduce, "console", lambda: terminal)
-    write_epochs(tmp_path / OTHER.name, [-2.0, -1.0])
-    with LiveTable(tmp_path) as table:
-        table.update({ONE: "done", OTHER: "running", THIRD: "waiting"})
-    shown = screen.getvalue()
-    assert "1 running, 1 waiting, 1 done" in shown
-    assert "20.00" in shown
-    assert ("and 1 more" in shown) == bool(hidden)
-    assert (ONE.name in shown) == (not hidden)
-    assert shown.index(OTHER.name) < shown.index(THIRD.name)

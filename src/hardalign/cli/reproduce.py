@@ -5,18 +5,15 @@ from __future__ import annotations
 import math
 import signal
 import sys
-import time
 import uuid
-from collections import Counter
 from contextlib import redirect_stdout
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
-from hardalign.cli.console import console, cores, note
+from hardalign.cli.console import cores, note
 from hardalign.cli.options import Number, OptionalFolder, Text, optional
 from hardalign.errors import HardalignError
 
@@ -128,8 +125,8 @@ def reproduce(
     make_folder(out)
     try:
         # Ray writes about its machines to standard output.
-        with redirect_stdout(sys.stderr), LiveTable(out) as table:
-            states = run_all(runs, out, where.open(out), table.update)
+        with redirect_stdout(sys.stderr):
+            states = run_all(runs, out, where.open(out), Events(out))
     except KeyboardInterrupt:
         note(f"interrupted; the same command resumes the runs in {out}")
         sys.exit(128 + signal.SIGINT)
@@ -163,76 +160,23 @@ def _conclude(states: dict[Run, State], out: Path) -> int:
     return 2 if refused else 1
 
 
-_STYLES: dict[State, str] = {
-    "running": "bold",
-    "failed": "red",
-    "busy": "yellow",
-    "waiting": "dim",
-    "done": "green",
-}
-"""In the order of the table: a terminal may not have room for all runs."""
-_INTERVAL = 1.0
-"""Seconds between two readings of the runs' progress from their folders."""
-
-
-class LiveTable:
-    """The runs as they go: a live table on a terminal, a line per event elsewhere."""
+class Events:
+    """Notes each change of a run's state, with how far it has come."""
 
     def __init__(self, folder: Path) -> None:
-        from rich.live import Live
-
         self._folder = folder
-        self._console = console()
-        self._live = Live(console=self._console, auto_refresh=False, transient=True)
         self._states: dict[Run, State] = {}
-        self._started = self._shown = time.monotonic()
 
-    def __enter__(self) -> LiveTable:
-        if self._console.is_terminal:
-            self._live.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._live.stop()
-
-    def update(self, states: dict[Run, State]) -> None:
-        """Show the states, and on a terminal how far each run has come."""
-        changed = {run for run, state in states.items() if self._states.get(run) != state}
-        first, self._states = not self._states, dict(states)
-        if not self._console.is_terminal:
-            for run, state in states.items():
-                # At first, what is complete already is no news.
-                if run in changed and state != "waiting" and not (first and state == "done"):
-                    epoch, accuracy, _ = self._progress(run)
-                    progress = f", epoch {epoch}, dev acc {accuracy}" if epoch else ""
-                    note(f"{state}: {run.name}{progress}")
-        elif changed or time.monotonic() - self._shown > _INTERVAL:
-            self._shown = time.monotonic()
-            self._live.update(self._table(), refresh=True)
-
-    def _table(self) -> Any:
-        from rich.table import Table
-
-        counts, order = Counter(self._states.values()), list(_STYLES)
-        title = ", ".join(f"{counts[state]} {state}" for state in order if counts[state])
-        table = Table(title=f"{title}; {timedelta(seconds=int(time.monotonic() - self._started))}")
-        for column in ("run", "state", "epoch", "dev acc", "words/s"):
-            table.add_column(column, justify="left" if column in ("run", "state") else "right")
-        room = max(1, self._console.height - 6)
-        runs = sorted(self._states, key=lambda run: order.index(self._states[run]))
-        for run in runs[:room]:
-            state = self._states[run]
-            table.add_row(run.name, state, *self._progress(run), style=_STYLES[state])
-        if len(runs) > room:
-            table.caption = f"and {len(runs) - room} more"
-        return table
-
-    def _progress(self, run: Run) -> tuple[str, str, str]:
-        """Return the last epoch, the best accuracy and the speed, empty before the first epoch."""
+    def __call__(self, states: dict[Run, State]) -> None:
+        """Note what has changed since the last call; what was complete before is no news."""
         from hardalign.experiments.run import epochs_of
 
-        rows = epochs_of(self._folder / run.name)
-        if not rows:
-            return "", "", ""
-        epoch, speed = rows[-1]["epoch"], rows[-1]["words_per_second"]
-        return str(epoch), f"{max(row['dev_acc'] for row in rows):.2f}", f"{speed:.0f}"
+        complete = f"{list(states.values()).count('done')} of {len(states)}"
+        for run, state in states.items():
+            before = self._states.get(run, state if state == "done" else "waiting")
+            if state != before:
+                rows = epochs_of(self._folder / run.name)
+                best = max((row["dev_acc"] for row in rows), default=0.0)
+                progress = f", epoch {rows[-1]['epoch']}, dev acc {best:.2f}" if rows else ""
+                note(f"{state}: {run.name}{progress} ({complete} complete)")
+        self._states = dict(states)
