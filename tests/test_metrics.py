@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hardalign.metrics import evaluate, score_item
+from hardalign.metrics import evaluate, intervals, score_item, summarize
 
 # Multi-character symbols beside their own characters: only whole symbols may match.
 symbols = st.lists(st.sampled_from(["A", "E", "AE", "AE1", "1", "é", "字"]), max_size=7).map(tuple)
@@ -126,3 +126,16 @@ def test_misuse_is_an_error() -> None:
         evaluate([("a",)], [[("a",)], [("b",)]])
     with pytest.raises(ValueError, match="at least one reference"):
         evaluate([("a",)], [[]])
+
+
+def test_intervals_hold_the_figures_and_shrink_with_more_items() -> None:
+    items = [score_item("ab", ["ab"]), score_item("ab", ["abc"]), score_item("", ["x"])]
+    few, many = intervals(items * 5), intervals(items * 500)
+    metrics = summarize(items)
+    for name, (low, high) in many.items():
+        assert low <= getattr(metrics, name) <= high
+        assert few[name][0] <= low < high <= few[name][1]
+    low, high = many["acc"]  # 1500 draws with p = 1/3: about 1.96 standard errors each way
+    assert high - low == pytest.approx(2 * 1.96 * 100 * (2 / 9 / 1500) ** 0.5, rel=0.15)
+    assert intervals(items) == intervals(items)
+    assert intervals([score_item("", [""])])["per_corpus"] == (0.0, 0.0)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import unicodedata
@@ -97,3 +98,32 @@ def test_letters_below_the_syllable(command: Command, tmp_path: Path) -> None:
     assert scores[0][1] == "국한"
     rows = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
     assert [row["dev_mld"] for row in rows if row["best"]][-1] == expected.mld
+
+
+def test_all_items_in_a_file(command: Command, model: Path, tmp_path: Path) -> None:
+    pairs, items = tmp_path / "pairs.tsv", tmp_path / "items.tsv"
+    pairs.write_text("ab\tAB\nab\tBA\nc\tC\n")
+    result = command("evaluate", model, pairs, "--items", items, "--json")
+    assert result.code == 0, result.err
+    names, first, second = (line.split("\t") for line in items.read_text().splitlines())
+    assert names == ["source", "tags", "references", "prediction", "probability", "correct"]
+    predicted = command("predict", model, "--scores", stdin=b"ab\nc\n").out.splitlines()
+    for row, line in zip((first, second), predicted, strict=True):
+        source, text, score = line.split("\t")
+        assert [row[0], row[3]] == [source, text]
+        assert float(row[4]) == pytest.approx(math.exp(float(score)), abs=1e-5)
+    assert first[2] == "AB / BA"
+    right = sum(int(row[5]) for row in (first, second))
+    assert json.loads(result.out)["acc"] == 50 * right
+
+
+def test_nothing_in_the_data_is_obeyed_by_a_terminal(
+    command: Command, model: Path, tmp_path: Path
+) -> None:
+    pairs = tmp_path / "\x1b[31m.tsv"
+    pairs.write_text("a\x1b[2Jb\tA\x1b\n")
+    for line in (("evaluate", model, pairs), ("analyze", model, pairs, "--threshold", 0)):
+        result = command(*line)
+        assert result.code == 0, result.err
+        assert "\x1b" not in result.out + result.err
+        assert r"\x1b[31m" in result.out

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import errno
 import os
+import pty
 import subprocess
 import sys
 from itertools import pairwise
@@ -203,3 +205,72 @@ def test_messages_are_one_line(command: Command) -> None:
     """Whatever they quote."""
     assert_complains(command("two\nlines\u2028\x1b[31m"), "two")
     assert_complains(command("info", "two\nlines\u2028\x1b[31m"), r"two\nlines\u2028\x1b[31m")
+
+
+@pytest.mark.parametrize("columns", ["1", "5", "12"])
+def test_help_in_narrow_terminals(columns: str, model: Path) -> None:
+    for line in ("$H predict --help", "$H --help"):
+        result = shell(f"COLUMNS={columns} timeout 60 {line}", model)
+        assert result.returncode == 0
+        assert "predict" in result.stdout
+
+
+def test_messages_that_cannot_be_written_are_lost_and_nothing_else(model: Path) -> None:
+    result = shell("echo aq | $H predict $M 2>/dev/full", model)
+    assert result.returncode == 0
+    assert result.stdout.startswith("aq\t")
+    assert shell("$H predict none 2>/dev/full", model).returncode == 2
+
+
+def test_a_folder_that_is_gone(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: object) -> None:
+        raise FileNotFoundError(errno.ENOENT, "No such file or directory")
+
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    monkeypatch.setattr(cli_main, "_dispatch", fail)
+    assert_complains(command("info"), "the working folder does not exist any more")
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (MemoryError(), "not enough memory"),
+        (OSError(errno.EMFILE, "Too many open files", "x"), "too many open files"),
+        (OSError(errno.EIO, "I/O error", "name"), "name: I/O error"),
+    ],
+)
+def test_what_the_machine_lacks_is_told(
+    error: Exception, words: str, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(cli_main, "_dispatch", fail)
+    assert_complains(command("info"), words)
+
+
+def test_a_terminal_shows_control_characters_and_a_file_keeps_them(
+    model: Path, tmp_path: Path
+) -> None:
+    words = tmp_path / "words"
+    words.write_bytes(b"a\x1b[2Jb\n")
+    command = [sys.executable, "-m", "hardalign", "predict", model, words]
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(command, stdout=theirs, stderr=theirs) as process:
+        os.close(theirs)
+        shown = b""
+        while True:
+            try:
+                shown += os.read(ours, 1 << 16)
+            except OSError:  # the other end is closed
+                break
+    os.close(ours)
+    assert process.returncode == 0
+    assert rb"a\x1b[2Jb" in shown
+    assert b"\x1b" not in shown
+    assert subprocess.check_output(command, stderr=subprocess.DEVNULL).startswith(b"a\x1b[2Jb")

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
-from helpers import Command, assert_complains
+from hardalign.data.formats import FORMATS, Example
+from helpers import Command, assert_complains, write_model
 
 
 def test_draws_a_row_per_symbol(command: Command, model: Path) -> None:
@@ -66,3 +68,26 @@ def test_no_picture(
 
 def test_unknown_target_symbol(command: Command, model: Path) -> None:
     assert_complains(command("plot", model, "abc", "CZ"), "'Z'", "never seen")
+
+
+def test_tags(command: Command, tmp_path: Path) -> None:
+    examples = [Example(("a", "b"), (("A",),), ("N", "V"))]
+    model = write_model(tmp_path / "model", examples=examples, layout=FORMATS["sigmorphon"])
+    result = command("plot", model, "ab", "A", "--tags", "N;V")
+    assert result.out.splitlines()[1].split() == ["⊢", "N", "V", "a", "b", "⊣"]
+    assert result.out == command("plot", model, "ab\tN;V", "A").out
+
+
+def test_a_run(command: Command, model: Path, tmp_path: Path) -> None:
+    assert_complains(command("plot", model), "metrics.jsonl")
+    metrics = [{"epoch": k, "loss": 3.0 - k, "learning_rate": 0.1} for k in range(3)]
+    (model / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in metrics))
+    loss, rate = command("plot", model).out.splitlines()
+    assert loss.split() == ["loss", "3", "█▅▁", "1"]
+    assert rate.startswith("learning rate")
+    path = tmp_path / "a.pdf"
+    assert command("plot", model, "--output", path).code == 0
+    assert path.read_bytes().startswith(b"%PDF")
+    assert_complains(command("plot", model, "--tags", "N"), "--tags")
+    (model / "metrics.jsonl").write_text("{")
+    assert_complains(command("plot", model), "line 1")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from hardalign.data.formats import FORMATS, Example
 from helpers import Command, assert_complains, write_model
 
 
@@ -316,3 +317,52 @@ def test_an_output_that_is_no_file_is_written_to_as_it_is(
     assert written.decode() == command("predict", model, stdin=b"ab\nc\n").out
     assert pipe.is_fifo()
     assert command("predict", model, "--output", "/dev/null", stdin=b"ab\n").code == 0
+
+
+@pytest.mark.parametrize("options", [(), ("--jsonl",), ("--nbest", "2")])
+def test_a_line_from_a_pipe_is_answered_before_the_next_is_read(
+    options: tuple[str, ...], model: Path
+) -> None:
+    command = [sys.executable, "-m", "hardalign", "predict", model, *options]
+    lines = 2 if "--nbest" in options else 1
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for word in ("ab", "c", "cab"):
+            process.stdin.write(f"{word}\n")
+            answers = [process.stdout.readline() for _ in range(lines)]  # would wait for ever
+            assert all(word in answer for answer in answers)
+        process.stdin.write("ba")  # the end of the file ends the line, too
+        process.stdin.close()
+        assert process.stdout.read().count("ba") >= lines
+    assert process.returncode == 0
+
+
+def test_a_pipe_is_answered_as_a_file_is(model: Path, tmp_path: Path) -> None:
+    """Also in few batches where much has come, with samples by the places of words."""
+    words = tmp_path / "words"
+    words.write_text("".join(f"{'abc'[: 1 + k % 3]}\n" for k in range(400)))
+    command = f"{sys.executable} -m hardalign predict {model} --sample 1"
+    from_file = subprocess.check_output(f"{command} {words}", shell=True)
+    assert from_file.count(b"\n") == 400
+    for line in (f"cat {words} | {command}", f"gzip -c {words} | {command}"):
+        assert subprocess.check_output(line, shell=True) == from_file
+
+
+def test_tags_are_printed_with_their_words(command: Command, tmp_path: Path) -> None:
+    examples = [Example(("a", "b"), (("A",),), ("N", "V"))]
+    model = write_model(tmp_path / "model", examples=examples, layout=FORMATS["sigmorphon"])
+    first, second = rows(command("predict", model, stdin=b"ab\tN;V\nba\tV\n").out)
+    assert (first[0], first[2], second[0], second[2]) == ("ab", "N;V", "ba", "V")
+    again = "".join(f"{a}\t{b}\t{c}\n" for a, b, c in (first, second)).encode()
+    assert rows(command("predict", model, "--format", "sigmorphon", stdin=again).out) == [
+        first,
+        second,
+    ]
+    found = json.loads(command("predict", model, "--jsonl", stdin=b"ab\tN;V\n").out)
+    assert (found["source"], found["tags"]) == ("ab", ["N", "V"])
+    (scored,) = rows(command("predict", model, "--scores", stdin=b"ab\tN;V\n").out)
+    assert scored[:3] == first
+    assert float(scored[3]) < 0

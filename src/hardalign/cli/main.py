@@ -30,6 +30,8 @@ ONE_THREAD = ("OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "BLIS_NUM_THREAD
 NARROWEST = 30
 """Columns; tyro does not come to an end in terminals of five."""
 
+GONE = "the working folder does not exist any more; change to another one"
+
 
 class _Closed(io.TextIOBase):
     """A standard output that was closed before the start."""
@@ -98,7 +100,7 @@ def main() -> None:
 
         if not isinstance(error, HardalignError):
             raise
-        _fail(str(error), 2)
+        _fail(f"{error}{'' if _has_folder() else f' ({GONE})'}", 2)
 
 
 def _prepare(arguments: list[str]) -> None:
@@ -241,12 +243,19 @@ def _explained(error: OSError) -> str:
     """Returns what went wrong outside: with a file that has a name, or else with the output."""
     if error.errno in (errno.EMFILE, errno.ENFILE):
         return "too many open files; raise the limit (ulimit -n) or use fewer --threads"
+    if not _has_folder():
+        return GONE
+    place = "cannot write the output" if error.filename is None else error.filename
+    return f"{place}: {error.strerror or error}"
+
+
+def _has_folder() -> bool:
+    """Says whether the working folder still exists."""
     try:
         os.getcwd()  # noqa: PTH109
     except OSError:
-        return "the working folder does not exist any more; change to another one"
-    place = "cannot write the output" if error.filename is None else error.filename
-    return f"{place}: {error.strerror or error}"
+        return False
+    return True
 
 
 def _fail(message: str, status: int) -> NoReturn:
