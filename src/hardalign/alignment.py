@@ -26,6 +26,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -102,6 +103,13 @@ class Alignment:
         A target symbol that comes from begin, end or a tag has no pair.
         """
         return self._links.pairs
+
+    def silent(self, least: int = 3) -> list[str]:
+        """Runs of at least so many source symbols from which no target symbol comes."""
+        heard = {index for index, _ in self.pairs}
+        runs = groupby(range(len(self.source)), key=heard.__contains__)
+        found = [[self.source[k] for k in run] for is_heard, run in runs if not is_heard]
+        return ["".join(run) for run in found if len(run) >= least]
 
     @property
     def entropy(self) -> NDArray[np.float64]:

@@ -163,7 +163,7 @@ class Predictor:
         """Answers one string, or each of several; known words from the lexicon, if there is one.
 
         >>> g2p("read", nbest=2)[1].text
-        'R EH1 D'
+        'R IY1 D'
 
         Args:
             source: One or more; for a model trained with tags, each is ``lemma<TAB>TAG;TAG``.

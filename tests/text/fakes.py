@@ -36,7 +36,9 @@ class FakePredictor(Predictor):
     ) -> None:
         vocabulary = Vocabulary(Alphabet(tuple(letters)), Alphabet(tuple(phones)))
         model = SimpleNamespace(copying=False)
-        self.description: Any = SimpleNamespace(format=layout, vocabulary=vocabulary, model=model)
+        self.description: Any = SimpleNamespace(
+            format=layout, vocabulary=vocabulary, model=model, known_forms=None
+        )
         self.lexicon = Lexicon(layout)
         self.asked: list[str] = []
 

@@ -9,7 +9,8 @@ import stat
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from itertools import tee
+from dataclasses import replace
+from itertools import pairwise, tee
 from json import dumps
 from os import fstat
 from pathlib import Path
@@ -34,14 +35,16 @@ from hardalign.cli.options import (
     file_or_stdout,
     threads_or_cores,
 )
-from hardalign.data.text import plural
+from hardalign.data.formats import Example
+from hardalign.data.text import plural, shorten
 from hardalign.errors import HardalignError
 
 if TYPE_CHECKING:
-    from hardalign.data.formats import Example
-    from hardalign.data.vocabulary import Vocabulary
     from hardalign.predictor import Prediction, Predictor
     from hardalign.search import Search
+
+SILENT = 3
+"""Letters in a row from which nothing came that are worth a remark."""
 
 
 def predict(
@@ -157,7 +160,7 @@ def predict(
     skipped, layout = Skipped(), files.resolve(description.format)
     examples = _as_they_come(file, read_examples(file, layout, "prediction", skipped=skipped))
     folding = Folding(description.vocabulary.source)
-    remarks = _Remarks(nbest or 1, mass, description.vocabulary)
+    remarks = _Remarks(predictor, nbest or 1, mass)
     with lines_to(output) as lines:
         for chunk in examples:
             answers = predictor.respond(
@@ -317,11 +320,13 @@ def _spelled(prediction: Prediction, ipa: bool) -> str:
 class _Remarks:
     """What is said at the end of predictions that were not as one may expect."""
 
-    def __init__(self, nbest: int, mass: float | None, vocabulary: Vocabulary) -> None:
+    def __init__(self, predictor: Predictor, nbest: int, mass: float | None) -> None:
         from hardalign.data.vocabulary import UnknownSymbols
 
-        self._nbest, self._mass, self._vocabulary = nbest, mass, vocabulary
-        self._unknown = UnknownSymbols(vocabulary.source)
+        self._predictor, self._nbest, self._mass = predictor, nbest, mass
+        self._vocabulary = predictor.description.vocabulary
+        self._unknown = UnknownSymbols(self._vocabulary.source)
+        self._silent: list[str] = []
         self.items = self._sentences = self._untagged = 0
         self._cut_off: list[int] = []
         self._short: list[int] = []
@@ -343,6 +348,21 @@ class _Remarks:
             self._short.append(self.items)
         if self._mass is not None and cumulative_probability(predictions)[-1] < self._mass:
             self._uncovered.append(self.items)
+        if silent := self._silent_letters(best):
+            self._silent.append(f"{', '.join(map(shorten, silent))} in {shorten(best.source)}")
+
+    def _silent_letters(self, best: Prediction) -> list[str]:
+        """Returns runs of letters from which nothing came; aligns only where that is likely."""
+        # Where the model looked, between the last column before the source and the first after it.
+        looked = sorted({len(best.tags), *best.alpha[:-1].argmax(1).tolist()})
+        gaps = (after - before for before, after in pairwise([*looked, best.alpha.shape[1] - 1]))
+        description = self._predictor.description
+        if max(gaps) <= SILENT or description.known_forms is not None:
+            return []
+        source = description.format.source_symbols(best.source)
+        read = self._predictor.look_up(Example(source, tags=best.tags, text=best.source))
+        ((_, alignment),) = self._predictor.align_pairs([replace(read, targets=(best.symbols,))])
+        return alignment.silent(SILENT) if alignment else []
 
     def report(self) -> None:
         """Says what was seen, if anything was."""
@@ -360,6 +380,10 @@ class _Remarks:
                 f"{plural(self._untagged, 'source has', 'sources have')} no tags; the model was "
                 "trained with tags, and guesses what is asked for"
             )
+        if self._silent:
+            shown = ", ".join(self._silent[:8]) + (", …" if len(self._silent) > 8 else "")
+            count = plural(len(self._silent), "word", "words")
+            note(f"{SILENT} letters or more in a row produced nothing in {count}: {shown}")
         beam = f"covered to {self._mass} by a beam of {MASS_BEAM_LIMIT}"
         fewer = f"fewer than {self._nbest} predictions: the beam found no more"
         for items, one, more, what in (

@@ -65,6 +65,11 @@ function show(selected, settled) {
     panels.push(panel(selected[k], answer));
     sentences.push(announcement(selected[k], answer));
     if (answer.unknown.length) troubles.push([selected[k].name, doubt(selected[k], answer)]);
+    const lost = silent(answer);
+    if (lost.length) {
+      const letters = lost.map((run) => `“${run}”`).join(", ");
+      troubles.push([selected[k].name, `Nothing came from ${letters}: perhaps that was lost.`]);
+    }
   });
   find("welcome").hidden = selected.length > 0;
   find("panels").replaceChildren(...panels);
@@ -73,6 +78,18 @@ function show(selected, settled) {
   word.ariaInvalid = String(settled.some(({ reason }) => reason));
   sentence = sentences.join(" ");
   readOut();
+}
+
+/** Three letters or more in a row from which nothing of the model's best answer came. */
+function silent({ origin, predictions: [best] }) {
+  if (origin === "lexicon" || !best?.alignment) return [];
+  const heard = new Set(best.alignment.pairs.map(([source]) => source));
+  const runs = [[]];
+  best.alignment.source.forEach((letter, k) => {
+    if (heard.has(k)) runs.push([]);
+    else runs.at(-1).push(letter);
+  });
+  return runs.filter((run) => run.length >= 3).map((run) => run.join(""));
 }
 
 /** A kind word about symbols that the model does not know. */
