@@ -39,7 +39,6 @@ from hardalign.experiments.paper import (
     paper_corpora,
     paper_name,
     published,
-    published_average,
     task_of,
 )
 from hardalign.experiments.report import save_figures
@@ -242,7 +241,7 @@ def beyond_table(cells: Cells, _arguments: Row) -> list[Row]:
         later = list(csv.DictReader(file))
     for task in TASK_NAMES.values():
         metric, corpora = METRICS[task][0], paper_corpora(task)
-        best, name = _best_of_paper(task, metric, corpora)
+        best, name = _best_of_paper(metric, corpora)
         title = TASKS[task]
         row = [title, f"the paper's best, {name}", "2018", str(len(corpora))]
         table.append([*row, f"{metric.name} {number(best, 1)}", "", ""])
@@ -258,7 +257,7 @@ def beyond_table(cells: Cells, _arguments: Row) -> list[Row]:
                     ours.setdefault(key, []).append((setting.corpus, cell))
         for (name, size, members), runs in sorted(ours.items(), key=_size_first):
             figures = [statistics.fmean(cell.values(metric).values()) for _, cell in runs]
-            same, _ = _best_of_paper(task, metric, [corpus for corpus, _ in runs])
+            same, _ = _best_of_paper(metric, [corpus for corpus, _ in runs])
             row = [title, f"**`{name}`, {size}{members}**", "", str(len(runs))]
             mean = f"**{metric.name} {number(statistics.fmean(figures), 2)}**"
             if len(runs) < len(corpora):
@@ -275,14 +274,12 @@ def _size_first(item: tuple[tuple[str, str, str], Any]) -> tuple[bool, str, str]
     return size != "small", name, members
 
 
-def _best_of_paper(task: str, metric: Metric, corpora: list[str]) -> tuple[float, str]:
+def _best_of_paper(metric: Metric, corpora: list[str]) -> tuple[float, str]:
     """Return the best mean of the paper's systems over some data sets, and whose it is."""
     means = []
     for size in SIZES:
         for system in ("soft-feed", "soft-feed-large", "soft", "hard", "hard-sampled", "monotonic"):
             figures = [published(corpus, size, system, metric) for corpus in corpora]
-            if len(corpora) == len(paper_corpora(task)):
-                figures = [published_average(task, size, system, metric)]
             known = [figure for figure in figures if figure is not None]
             means.append((statistics.fmean(known), f"`{system}` {size}"))
     return min(means) if metric is WER else max(means)

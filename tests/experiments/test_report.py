@@ -32,7 +32,7 @@ def test_report(tmp_path: Path) -> None:
     assert [path.name for path in paths] == ["report.md", "against-paper.svg"]
     text = text_of(tmp_path)
     assert "Runs: 5 complete, 0 failed, 0 unfinished." in text
-    assert "| hard | 4 | 2 of 2 | 29.6 | 29.6 | 26.2 | -3.4 |" in text
+    assert "| mean of 2 of 2 | hard | 4 | 1 | 29.6 | 26.2 | -3.4 |" in text
     assert "| toy:copy | hard | 4 | 1 | – | 75.0 | – |" in text
     assert "| soft |  | -22.5\\* |" in text
     assert "(against-paper.svg)" in text
@@ -57,7 +57,7 @@ def test_data_of_ones_own(tmp_path: Path) -> None:
     write(tmp_path, *(result("mine", system=name, correct=right(50)) for name in ("hard", "soft")))
     assert [path.name for path in write_report(tmp_path)] == ["report.md"]
     text = text_of(tmp_path)
-    assert "## Averages" not in text
+    assert "mean of" not in text
     assert "| mine | soft |" in text
 
 

@@ -18,10 +18,9 @@ from hardalign.experiments.paper import (
 from hardalign.experiments.run import RESULT, read_failures, read_results
 from hardalign.experiments.tables import (
     Cells,
-    average_tables,
-    breakdown_tables,
     collect,
     pair_tables,
+    paper_tables,
 )
 from hardalign.files import make_folder, whole_file, write_bytes
 from hardalign.model_folder import RUN
@@ -43,9 +42,8 @@ _BEST = ", ".join(
 )
 ABOUT_TABLES = f"""\
 Ours is the mean over seeds, ± the standard deviation of the sample where there are several runs.
-Difference is ours minus the paper's; {MISSING} is no figure. The averages, ours and "paper", are
-over the data sets that have both a run of that system and a figure in the paper; "paper, all" is
-the paper's own average, over all its data sets. Rows with different data sets do not compare.
+Difference is ours minus the paper's; {MISSING} is no figure. Means, ours and the paper's, are over
+the data sets of the paper that have a run of that system.
 {_BEST}.
 """
 ABOUT_PAIRS = f"""\
@@ -84,9 +82,8 @@ def write_report(folder: Path) -> list[Path]:
         ),
         ABOUT_TABLES,
         *(f"{escape_markdown(remark)}\n" for remark in remarks(s.corpus for s in cells)),
-        *_section("Averages, beside Wu, Shapiro & Cotterell (2018)", average_tables(cells)),
+        *_section("Beside the figures of Wu, Shapiro & Cotterell (2018)", paper_tables(cells)),
         *(f"![ours against the paper's]({path.name})\n" for path in figures or ()),
-        *_section("Data set by data set", breakdown_tables(cells)),
         *_section("System against system", pair_tables(cells), ABOUT_PAIRS),
     ]
     if figures is None:

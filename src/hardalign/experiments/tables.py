@@ -25,14 +25,11 @@ from hardalign.experiments.paper import (
     paper_name,
     paper_recipe,
     published,
-    published_average,
     task_of,
 )
 from hardalign.experiments.run import Result, Run
 from hardalign.significance import LEVEL, Floats, compare_all
 from hardalign.table import MISSING, Table, number, with_deviation
-
-Row = tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -173,48 +170,47 @@ def summary_table(cells: Cells) -> Table:
     return Table("Results", header, rows, 2)
 
 
-def average_tables(cells: Cells) -> Iterator[Table]:
-    """Yield the paper's main table for each task, size and recipe that has runs.
+def paper_tables(cells: Cells) -> Iterator[Table]:
+    """Yield ours beside the paper's for each task, size and recipe: means, then each data set.
 
-    Ours and the paper's are over the data sets that both have; "paper, all" is the paper's average
-    over all of its data sets.
+    A mean is over the data sets that have both a run of the system and a figure in the paper.
     """
-    for title, task, size, settings in _groups(cells):
-        everything = paper_corpora(task)
-        shared = {s.corpus: cells[s] for s in settings if s.corpus in everything}
-        rows = []
-        for system in in_order(name for systems in shared.values() for name in systems):
-            ours = {corpus: found[system] for corpus, found in shared.items() if system in found}
-            row: Row = (system, paper_name(system) or MISSING, f"{len(ours)} of {len(everything)}")
-            for metric in METRICS[task]:
-                theirs = [published(corpus, size, system, metric) for corpus in ours]
-                figures = [figure for figure in theirs if figure is not None]
-                paper = statistics.fmean(figures) if figures else None
-                everywhere = published_average(task, size, system, metric)
-                row += (number(everywhere, metric.decimals),)
-                row += _figures(paper, *average(list(ours.values()), metric), metric)
-            rows.append(row)
-        if rows:
-            columns = ("paper, all", "paper", "ours", "difference")
-            header = ("System", "Paper's", "Data sets", *_columns(task, columns))
-            yield Table(f"{title}: averages over data sets", header, rows, 2)
 
+    def key(setting: Setting) -> tuple[int, bool, str]:
+        return list(TASKS).index(setting.task), setting.size != "small", setting.overrides
 
-def breakdown_tables(cells: Cells) -> Iterator[Table]:
-    """Yield every data set that has a run, in a table for each task, size and recipe."""
-    for title, task, size, settings in _groups(cells):
+    for _, group in groupby(sorted(cells, key=key), key):
+        settings = list(group)
+        task, known = settings[0].task, paper_corpora(settings[0].task)
+        shared = [setting for setting in settings if setting.corpus in known]
         rows = []
+        for system in in_order(name for setting in shared for name in cells[setting]):
+            mine = [setting for setting in shared if system in cells[setting]]
+            rows.append(_row(f"mean of {len(mine)} of {len(known)}", system, mine, cells))
         for setting in settings:
-            for system, cell in cells[setting].items():
-                row: Row = (setting.corpus, system, paper_name(system) or MISSING)
-                row += (str(len(cell.results)),)
-                for metric in METRICS[task]:
-                    paper = published(setting.corpus, size, system, metric)
-                    row += _figures(paper, *average([cell], metric), metric)
-                rows.append(row)
-        columns = _columns(task, ("paper", "ours", "difference"))
+            rows += [_row(setting.corpus, system, [setting], cells) for system in cells[setting]]
+        columns = [
+            f"{m.name} {what}" for m in METRICS[task] for what in ("paper", "ours", "difference")
+        ]
         header = ("Data set", "System", "Paper's", "Seeds", *columns)
-        yield Table(f"{title}: by data set", header, rows, 3)
+        recipe = f" ({settings[0].overrides})" if settings[0].overrides else ""
+        yield Table(f"{TASKS[task]}, {settings[0].size}{recipe}", header, rows, 3)
+
+
+def _row(name: str, system: str, settings: list[Setting], cells: Cells) -> tuple[str, ...]:
+    mine = [cells[setting][system] for setting in settings]
+    row = [name, system, paper_name(system) or MISSING]
+    row.append(str(min(len(cell.results) for cell in mine)))
+    for metric in METRICS[settings[0].task]:
+        theirs = [published(s.corpus, s.size, system, metric) for s in settings]
+        figures = [figure for figure in theirs if figure is not None]
+        paper = statistics.fmean(figures) if figures else None
+        ours, deviation = average(mine, metric)
+        difference = None if paper is None or ours is None else ours - paper
+        row += [number(paper, metric.decimals)]
+        row += [with_deviation(ours, deviation, metric.decimals)]
+        row += [number(difference, metric.decimals, sign=True)]
+    return tuple(row)
 
 
 def pair_tables(cells: Cells) -> Iterator[Table]:
@@ -254,29 +250,3 @@ def _pairs(where: str, settings: list[dict[str, Cell]]) -> Iterator[Table]:
     if tests:
         rows = [(row, *(entry(row, column) for column in names)) for row in names]
         yield Table(f"{where}: accuracy of the row minus the column", ("System", *names), rows)
-
-
-def _figures(paper: float | None, ours: float | None, sd: float | None, metric: Metric) -> Row:
-    difference = None if paper is None or ours is None else ours - paper
-    return (
-        number(paper, metric.decimals),
-        with_deviation(ours, sd, metric.decimals),
-        number(difference, metric.decimals, sign=True),
-    )
-
-
-def _groups(cells: Cells) -> Iterator[tuple[str, str, str, list[Setting]]]:
-    """Yield the title, task, size and settings of each table: those of one recipe together."""
-
-    def key(setting: Setting) -> tuple[int, bool, str]:
-        return list(TASKS).index(setting.task), setting.size != "small", setting.overrides
-
-    for _, group in groupby(sorted(cells, key=key), key):
-        first, *others = group
-        recipe = f" ({first.overrides})" if first.overrides else ""
-        title = f"{TASKS[first.task]}, {first.size}{recipe}"
-        yield title, first.task, first.size, [first, *others]
-
-
-def _columns(task: str, columns: Row) -> Row:
-    return tuple(f"{metric.name} {column}" for metric in METRICS[task] for column in columns)
