@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from hardalign.serve.server import listen
-from helpers import Command, assert_complains
+from helpers import Command, assert_complains, write_model
 
 MAIN = [sys.executable, "-c", "from hardalign.cli.main import main; main()", "serve"]
 
@@ -65,6 +65,17 @@ def test_a_port_in_use(command: Command) -> None:
 
 def test_no_such_model(command: Command, tmp_path: Path) -> None:
     assert_complains(command("serve", tmp_path / "none"), "none", "no such model")
+
+
+def test_a_model_with_huge_weights(command: Command, tmp_path: Path) -> None:
+    """They are finite, but what is computed from them is not: refused before anybody asks."""
+    folder = write_model(tmp_path / "huge", scale=1e38)
+    assert_complains(command("serve", folder, "--port", 0), "huge", "weights", "damaged")
+
+
+def test_no_origin(command: Command) -> None:
+    complaint = command("serve", "en-g2p", "--port", 0, "--allow-origin", "example.org")
+    assert_complains(complaint, "--allow-origin example.org", "https://example.org")
 
 
 def test_two_of_one_name(command: Command) -> None:

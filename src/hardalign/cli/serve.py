@@ -63,7 +63,7 @@ def serve(
         raise HardalignError("choose one of --lexicon and --no-lexicon")
     limits = Limits()
     models = load_models((model, *others), None if no_lexicon else lexicon)
-    listening = listen(host, port)
-    app = create_app(models, limits, listening.getsockname()[0], host, allow_origin)
-    note(f"serving {', '.join(models)} at {address_of(listening)} (Ctrl-C ends it)")
-    run(make_server(app, limits.seconds), listening)
+    with listen(host, port) as listening:
+        app = create_app(models, limits, listening.getsockname()[0], host, allow_origin)
+        note(f"serving {', '.join(models)} at {address_of(listening)} (Ctrl-C ends it)")
+        run(make_server(app, limits.seconds), listening)

@@ -92,6 +92,7 @@ class Prediction(Message):
     symbols: Annotated[tuple[str, ...], Meta(description="The same as a list of symbols")]
     log_prob: Annotated[float, Meta(description="Natural logarithm of its probability")]
     finished: Annotated[bool, Meta(description="False where the length limit cut it off")]
+    origin: From
     ipa: Annotated[
         str | UnsetType, Meta(description="The same in IPA, if the model writes ARPAbet")
     ] = UNSET
@@ -105,11 +106,11 @@ class WordAnswer(Message):
 
     source: Annotated[str, Meta(description="The word, without its tags")]
     tags: Annotated[tuple[str, ...], Meta(description="Its tags")]
-    origin: From
+    origin: Annotated[From, Meta(description="Origin of the first prediction")]
     unknown: Annotated[list[str], Meta(description="Symbols that are not in the vocabulary")]
     predictions: Annotated[
         list[Prediction],
-        Meta(description="Best first; of a known word those that the lexicon has"),
+        Meta(description="Best first; of a known word those of the lexicon come first"),
     ]
 
 

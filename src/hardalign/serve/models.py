@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -50,11 +49,7 @@ class Model:
     def answer(
         self, words: Sequence[Example], search: Search, alignments: bool
     ) -> list[WordAnswer]:
-        """Answers words of any number of requests together.
-
-        Raises:
-            HardalignError: If the model gives no numbers, since its weights are too large.
-        """
+        """Answers words of any number of requests together."""
         ipa = self.writes_arpabet
         answers = self.predictor.respond(words, search, alignments=alignments)
         return [
@@ -171,11 +166,7 @@ def _shortest(parts: tuple[str, ...], others: list[tuple[str, ...]]) -> str:
 
 
 def _message(prediction: Prediction, ipa: bool) -> messages.Prediction:
-    if not math.isfinite(prediction.log_prob):
-        raise HardalignError(
-            f"the model gives {prediction.source!r:.80} no probability; its weights are too large"
-        )
-    content = prediction.to_dict()
+    content = {**prediction.to_dict(), "origin": prediction.origin}
     if ipa:
         content["ipa"] = arpabet_to_ipa(prediction.symbols)
     if alignment := content.get("alignment"):

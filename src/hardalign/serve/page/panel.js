@@ -29,14 +29,13 @@ export function ipa({ ipa: text }) {
 
 /** A mark for what a lexicon gave, with what it means. */
 export function mark({ origin }) {
-  const title = "from the lexicon: the model was not asked";
+  const title = "from the lexicon";
   return origin === "lexicon" ? [make("abbr", { className: "known", title }, "known")] : [];
 }
 
 /** A radio group: choosing a candidate shows its alignment. */
-function candidates({ predictions, origin }, show) {
+function candidates({ predictions }, show) {
   panels += 1;
-  const legend = origin === "lexicon" ? "In the lexicon, with the model's probabilities" : "Candidates";
   const rows = predictions.map((prediction, k) => {
     const probability = Math.exp(prediction.log_prob);
     const bar = make("span", { className: "bar", "aria-hidden": "true" });
@@ -46,10 +45,10 @@ function candidates({ predictions, origin }, show) {
     const cut = prediction.finished ? "" : " … cut off, as no end came";
     return make("label", { className: "candidate" }, choice,
       make("span", { className: "text", dir: "auto" }, (prediction.text || EMPTY) + cut,
-        ...ipa(prediction)),
+        ...ipa(prediction), ...mark(prediction)),
       bar, make("span", { className: "share" }, percent(probability)));
   });
-  return make("fieldset", {}, make("legend", {}, legend), ...rows);
+  return make("fieldset", {}, make("legend", {}, "Candidates, with the model's probabilities"), ...rows);
 }
 
 /** The prediction as a sentence for a screen reader. */
