@@ -228,7 +228,7 @@ def tiny_model(
     dropout: float = 0.3,
     state_dropout: float | None = None,
     symbol_dropout: float | None = None,
-    rare_dropout: float | None = None,
+    unk_dropout: float | None = None,
 ) -> Network:
     """A small random model in evaluation mode.
 
@@ -243,7 +243,7 @@ def tiny_model(
         dropout: is not zero, so that a test fails where evaluation mode is forgotten.
         state_dropout: the same unless it is given.
         symbol_dropout: likewise.
-        rare_dropout: likewise.
+        unk_dropout: likewise.
     """
     import torch
 
@@ -256,7 +256,7 @@ def tiny_model(
         dropout=dropout,
         state_dropout=dropout if state_dropout is None else state_dropout,
         symbol_dropout=dropout if symbol_dropout is None else symbol_dropout,
-        rare_dropout=dropout if rare_dropout is None else rare_dropout,
+        unk_dropout=dropout if unk_dropout is None else unk_dropout,
     )
     with torch.random.fork_rng():
         torch.manual_seed(seed)

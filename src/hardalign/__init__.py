@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hardalign.data.corpora import load_corpus
     from hardalign.predictor import Prediction, Predictor, load
     from hardalign.training.api import train
+    from hardalign.training.members import join
 
 __all__ = [
     "Alignment",
@@ -28,6 +29,7 @@ __all__ = [
     "Prediction",
     "Predictor",
     "__version__",
+    "join",
     "load",
     "load_corpus",
     "train",
@@ -37,6 +39,7 @@ _HOMES = {
     "Alignment": "alignment",
     "Prediction": "predictor",
     "Predictor": "predictor",
+    "join": "training.members",
     "load": "predictor",
     "load_corpus": "data.corpora",
     "train": "training.api",
@@ -51,5 +54,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """List the public names, for Tab and ``help``; ``train`` where torch is installed."""
-    return [name for name in __all__ if name != "train" or find_spec("torch")]
+    """List the public names, for Tab and ``help``; some only where torch is."""
+    return [name for name in __all__ if name not in ("join", "train") or find_spec("torch")]

@@ -1,23 +1,82 @@
-"""Settings: what a model is made of and how it is trained. Plain data, no torch."""
+"""Settings: one dataclass per thing, and a field is an option everywhere.
+
+The fields of ``ModelConfig`` and ``TrainingConfig`` are what ``hardalign train --set NAME=VALUE``,
+``hardalign.train``, plans and ``config.json`` know; a field's type is its check, by msgspec, and
+its help its documentation. Plain data, no torch.
+"""
 
 from __future__ import annotations
 
-import math
-from dataclasses import asdict, dataclass
-from typing import Any, Self
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from difflib import get_close_matches
+from functools import cache
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args, get_type_hints
+
+import msgspec
+from msgspec import Meta
 
 from hardalign.errors import HardalignError
-from hardalign.files import build_record
 
-WIDEST, DEEPEST = 100_000, 100
-"""The largest widths and numbers of layers: far beyond use, but small enough to reckon with."""
+T = TypeVar("T")
+Setting = str | float | bool | None
+"""What a setting may be; which of these, its field says."""
+Share = Annotated[float, Meta(ge=0, lt=1)]
+Width = Annotated[int, Meta(ge=1, le=100_000)]
+Layers = Annotated[int, Meta(ge=1, le=100)]
+Count = Annotated[int, Meta(ge=0, le=10**9)]
+AtLeastOne = Annotated[int, Meta(ge=1, le=10**9)]
+Positive = Annotated[float, Meta(gt=0, le=1e308)]
+SizeName = Literal["small", "large"]
+Recipe = Literal["auto", "paper"]
+TagPlace = Literal["inside", "beside"]
 
-TAGS = ("inside", "beside")
-"""Where a word's tags may be."""
+DEFAULT_SYSTEM = "hard-hmm"
+"""The system that is trained when none is named."""
+
+
+def option(default: T, text: str) -> T:
+    """Declares a field with its default and its help."""
+    return field(default=default, metadata={"help": text})
+
+
+def convert(name: str, value: Any, *, owner: type, text: bool = False) -> Any:
+    """Returns the value of a field if it is of its type and within its range.
+
+    Raises:
+        HardalignError: If it is not.
+    """
+    return _convert(name, value, _hints(owner)[name], text)
+
+
+def _convert(name: str, value: Any, kind: Any, text: bool) -> Any:
+    if text and isinstance(value, str) and type(None) in get_args(kind) and value == "none":
+        return None
+    try:
+        return msgspec.convert(value, kind, strict=not text)
+    except msgspec.ValidationError as error:
+        what = str(error).removeprefix("Expected ").partition(", got")[0].replace("`", "")
+        if str(error).startswith("Invalid enum"):
+            what = " or ".join(map(str, get_args(kind)))
+        raise HardalignError(f"{name} must be {what}, not {value!r:.100}") from error
+
+
+@cache
+def _hints(owner: Any) -> dict[str, Any]:
+    """Returns the fields of a dataclass with their types."""
+    hints = get_type_hints(owner, include_extras=True)
+    return {one.name: hints[one.name] for one in fields(owner)}
 
 
 class _Settings:
-    """Frozen settings that travel through JSON and say so when they come back damaged."""
+    """Frozen settings, checked whenever they are made, that travel through JSON."""
+
+    _renamed: ClassVar[Mapping[str, str | None]] = {}
+    """What earlier versions called a field; None where there is none any more."""
+
+    def __post_init__(self) -> None:
+        for name, kind in _hints(type(self)).items():  # type: ignore[arg-type]
+            object.__setattr__(self, name, _convert(name, getattr(self, name), kind, False))
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the settings as JSON can hold them."""
@@ -25,87 +84,95 @@ class _Settings:
 
     @classmethod
     def from_dict(cls, values: object) -> Self:
-        """Rebuilds settings that ``to_dict`` made, maybe of an earlier version with fewer of them.
+        """Rebuilds settings that ``to_dict`` made, maybe of an earlier version.
 
         Raises:
             HardalignError: If a setting is unknown or out of range, or there are none at all.
         """
-        return build_record(cls, values, f"the settings of {cls.__name__}")
-
-    def _check_whole(self, name: str, least: int, most: int) -> None:
-        """Refuse what is not a whole number from ``least`` to ``most``; True is none."""
-        value = getattr(self, name)
-        if type(value) is not int or not least <= value <= most:
-            raise HardalignError(f"{_spaced(name)} must be from {least} to {most}, {_not(value)}")
-
-    def _check_real(self, name: str, what: str, least: float, below: float = math.inf) -> None:
-        """Refuse what is not a number above ``least``, or equal to it, and below ``below``."""
-        value = getattr(self, name)
-        if type(value) not in (int, float) or not least <= value < below:
-            raise HardalignError(f"{_spaced(name)} must be {what}, {_not(value)}")
-
-    def _check_flag(self, name: str) -> None:
-        if type(getattr(self, name)) is not bool:
-            raise HardalignError(f"{name} must be true or false, {_not(getattr(self, name))}")
-
-
-def _spaced(name: str) -> str:
-    return name.replace("_", " ")
-
-
-def _not(value: object) -> str:
-    return f"not {value!r:.100}"
+        if not isinstance(values, dict):
+            raise HardalignError(f"{cls.__name__} must be an object, not {values!r:.100}")
+        known: dict[str, Any] = {}
+        for name, value in values.items():
+            if (new := cls._renamed.get(name, name)) is not None:
+                known[new] = value
+        if unknown := known.keys() - _hints(cls):  # type: ignore[arg-type]
+            raise HardalignError(f"{cls.__name__} has an unknown entry {min(unknown)!r:.100}")
+        return cls(**known)
 
 
 @dataclass(frozen=True)
 class ModelConfig(_Settings):
-    """The sizes of a model: the paper's hyperparameter table. The defaults are its *small*.
+    """What a model is made of: the paper's hyperparameter table. The defaults are its *small*.
 
     Raises:
-        HardalignError: If a size is out of its range.
+        HardalignError: If a setting is out of its range.
     """
 
-    system: str = "hard"
-    """One of the names in ``hardalign.systems.SYSTEMS``."""
-    embedding: int = 100
-    """d_e, the width of source and target embeddings."""
-    encoder: int = 200
-    """Width of the encoder LSTM, in each of its two directions."""
-    encoder_layers: int = 1
-    decoder: int = 200
-    """d_h, the width of the decoder LSTM."""
-    decoder_layers: int = 1
-    dropout: float = 0.2
-    """The share of the numbers in embeddings and decoder states that training leaves out."""
-    state_dropout: float = 0.0
-    """The share of the numbers in the encoder's last states likewise; the paper leaves out none."""
-    symbol_dropout: float = 0.0
-    """The share of target symbols that training keeps from the decoder; the paper keeps none."""
-    rare_dropout: float = 0.0
-    """How often training reads a symbol as unknown that occurs once; others the less, the more
-    often they occur. The paper never does; systems with input feeding on the source side alone."""
-    samples: int = 2
-    """Positions drawn at each step, where training draws any."""
-    copying: bool = False
-    """Whether a position may also emit its own symbol; see ``hardalign.systems.options``."""
-    tags: str = "inside"
-    """Where a word's tags are: inside it, before its letters, or beside it."""
-    known_forms: int = 0
-    """How many other forms of the same lemma a source has beside it; see ``known_forms``."""
+    system: str = option(DEFAULT_SYSTEM, "One of the systems that `hardalign info` lists.")
+    embedding: Width = option(100, "Width of source and target embeddings, d_e.")
+    encoder: Width = option(200, "Width of the encoder LSTM, in each direction.")
+    encoder_layers: Layers = option(1, "Layers of the encoder LSTM.")
+    decoder: Width = option(200, "Width of the decoder LSTM, d_h.")
+    decoder_layers: Layers = option(1, "Layers of the decoder LSTM.")
+    dropout: Share = option(0.2, "Dropout of embeddings and decoder states.")
+    state_dropout: Share = option(0.0, "Dropout of the encoder's last states.")
+    symbol_dropout: Share = option(
+        0.0, "Share of target symbols hidden from the decoder, so that it looks at the source."
+    )
+    unk_dropout: Share = option(
+        0.0, "How often a symbol that occurs once is read as unknown; frequent ones less often."
+    )
+    samples: Width = option(2, "Positions sampled at each step, where training samples any.")
+    copying: bool = option(False, "Let a source position also emit its own symbol.")
+    tags: TagPlace = option(
+        "inside", "Tags inside the word, before its letters, or beside it, for the decoder alone."
+    )
+    known_forms: Annotated[int, Meta(ge=0, le=100_000)] = option(
+        0, "Read so many other forms of a lemma beside it, from the training data."
+    )
+    _renamed: ClassVar[Mapping[str, str | None]] = {"rare_dropout": "unk_dropout"}
 
-    def __post_init__(self) -> None:
-        if type(self.system) is not str:
-            raise HardalignError(f"system must be a name, {_not(self.system)}")
-        for name in ("embedding", "encoder", "decoder", "samples"):
-            self._check_whole(name, 1, WIDEST)
-        for name in ("encoder_layers", "decoder_layers"):
-            self._check_whole(name, 1, DEEPEST)
-        for name in ("dropout", "state_dropout", "symbol_dropout", "rare_dropout"):
-            self._check_real(name, "at least 0 and below 1", 0.0, 1.0)
-        self._check_whole("known_forms", 0, WIDEST)
-        self._check_flag("copying")
-        if self.tags not in TAGS:
-            raise HardalignError(f"tags must be {' or '.join(TAGS)}, {_not(self.tags)}")
+
+@dataclass(frozen=True)
+class TrainingConfig(_Settings):
+    """How a model is trained. ``hardalign.training.recipe`` says what each recipe makes of it.
+
+    Raises:
+        HardalignError: If a setting is out of its range.
+    """
+
+    recipe: Recipe = option(
+        "auto", "auto: one cosine, by the amount of data; paper: the paper's, halving the rate."
+    )
+    epochs: Count = option(10, "Passes over the data (paper: at most); 0 writes the random model.")
+    batch_size: AtLeastOne = option(32, "Pairs per step.")
+    learning_rate: Positive = option(3e-3, "Adam's, at its peak (auto) or at the start (paper).")
+    warmup: Share = option(0.1, "Share of the steps in which the rate rises to its peak (auto).")
+    weight_decay: Share = option(0.0, "Of AdamW.")
+    clip: Positive | None = option(
+        None, "Largest norm of the gradient of the mean loss of a symbol."
+    )
+    patience: AtLeastOne = option(1, "Epochs without progress until the rate is halved (paper).")
+    min_learning_rate: Annotated[float, Meta(ge=0, le=1)] = option(
+        1e-5, "Training ends when the rate falls below it (paper)."
+    )
+    hallucinate: Count = option(
+        0, "Learn from so many made-up inflections too: real affixes around random stems."
+    )
+    seed: Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)] = option(
+        0, "Weights, order and dropout follow from it."
+    )
+    threads: Annotated[int, Meta(ge=1, le=1024)] | None = option(
+        None, "Processor threads; the last digits of the weights depend on their number."
+    )
+    _renamed: ClassVar[Mapping[str, str | None]] = {"invent": "hallucinate", "average": None}
+
+    @classmethod
+    def from_dict(cls, values: object) -> Self:
+        """Rebuilds settings; before 0.3 there was but the paper's recipe."""
+        if isinstance(values, dict):
+            values = {"recipe": "paper", **values}
+        return super().from_dict(values)
 
 
 SIZES = {
@@ -115,8 +182,15 @@ SIZES = {
     ),
 }
 """The two columns of the paper's hyperparameter table."""
-CLIPS: dict[str, float | None] = {"small": None, "large": 5.0}
-"""The gradient norm at which the paper clips models of each size."""
+LEARNING_ONLY = frozenset({"dropout", "state_dropout", "symbol_dropout", "unk_dropout", "samples"})
+"""Settings of a model that change nothing in what it is, only how it learns."""
+SETTINGS = {
+    name: (owner, field.metadata["help"])
+    for owner in (ModelConfig, TrainingConfig)
+    for field in fields(owner)
+    if (name := field.name) != "system"
+}
+"""Every setting by name, with the dataclass that it is a field of and its help."""
 
 
 def find_size(name: str) -> ModelConfig:
@@ -130,49 +204,39 @@ def find_size(name: str) -> ModelConfig:
     return SIZES[name]
 
 
-def default_batch_size(pairs: int) -> int:
-    """Returns a batch size that makes at least 100 steps of an epoch, from 5 to the paper's 20."""
-    return max(5, min(TrainingConfig.batch_size, pairs // 100))
+def check_settings(
+    settings: Mapping[str, Any], *, text: bool = False, others: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Returns settings by name with values of their types; 5 and 5.0 become equal.
 
-
-@dataclass(frozen=True)
-class TrainingConfig(_Settings):
-    """The recipe. The defaults are the paper's, for size *small*.
+    Args:
+        settings: Names and values.
+        text: Whether values are strings to read, as on the command line.
+        others: Further names that are known, with their types.
 
     Raises:
-        HardalignError: If a setting is out of its range.
+        HardalignError: If a name is unknown (with the nearest one), or a value out of range.
     """
+    others, checked = others or {}, {}
+    for name, value in settings.items():
+        if name in others:
+            checked[name] = _convert(name, value, others[name], text)
+        elif name in SETTINGS:
+            checked[name] = convert(name, value, owner=SETTINGS[name][0], text=text)
+        else:
+            known = [*SETTINGS, *others]
+            old = {**ModelConfig._renamed, **TrainingConfig._renamed}.get(name)
+            near = [old] if old else get_close_matches(name, known, 1, 0.5)
+            advice = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+            raise HardalignError(f"no setting is called {name!r}; {advice}")
+    return checked
 
-    epochs: int = 50
-    batch_size: int = 20
-    """Pairs per optimizer step, over all devices together."""
-    learning_rate: float = 1e-3
-    """Adam's rate at the start; halved after epochs that do not improve on development."""
-    patience: int = 1
-    """How many such epochs there must be in a row until the rate is halved."""
-    min_learning_rate: float = 1e-5
-    """Training stops when the rate falls below this."""
-    clip: float | None = None
-    """Largest gradient norm; none for no clipping. The paper clips large models at 5."""
-    average: bool = False
-    """Whether the weights that are kept are means over the last steps, not those of the last."""
-    invent: int = 0
-    """So many invented examples are learned from besides the real ones."""
-    seed: int = 0
-    threads: int | None = None
-    """Processor threads of each process, on which the last digits of the weights depend. The first
-    model folders do not say how many they were trained with."""
 
-    def __post_init__(self) -> None:
-        self._check_whole("epochs", 0, 10**9)
-        self._check_whole("batch_size", 1, 10**9)
-        self._check_whole("patience", 1, 10**9)
-        self._check_whole("invent", 0, 10**9)
-        self._check_flag("average")
-        self._check_whole("seed", -(2**63), 2**63 - 1)
-        self._check_real("learning_rate", "above 0 and finite", math.ulp(0.0))
-        self._check_real("min_learning_rate", "at least 0 and finite", 0.0)
-        if self.clip is not None:
-            self._check_real("clip", "above 0 and finite", math.ulp(0.0))
-        if self.threads is not None:
-            self._check_whole("threads", 1, 1024)
+def of_model(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns those of some settings that are fields of ``ModelConfig``."""
+    return {name: one for name, one in settings.items() if SETTINGS[name][0] is ModelConfig}
+
+
+def of_training(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns those of some settings that are fields of ``TrainingConfig``."""
+    return {name: one for name, one in settings.items() if SETTINGS[name][0] is TrainingConfig}

@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ import safetensors
 import safetensors.numpy
 from numpy.typing import NDArray
 
-from hardalign.config import ModelConfig, TrainingConfig
+from hardalign.config import LEARNING_ONLY, ModelConfig, TrainingConfig
 from hardalign.data.formats import Format
 from hardalign.data.known_forms import KnownForms
 from hardalign.data.origin import Origin
@@ -66,7 +66,9 @@ LARGEST_WEIGHT = 1e6
 TEMPERATURES = (0.001, 1000)
 """The lowest and the highest; beyond these nothing can be told apart any more."""
 _KEYS = {"format_version", "hardalign", "model", "training", "format", "data", CHECKSUMS}
-_OPTIONAL_KEYS = ("temperature", "members", "start", "schedule")
+_OPTIONAL_KEYS = ("temperature", "members", "start")
+_OLD_KEYS = {"schedule"}
+"""What folders of 0.2 may have, and nothing depends on any more."""
 _LIMIT = 1 << 24  # bytes of config.json and of vocabulary.json
 TYPES = ("F16", "F32", "F64")
 """What numbers may be; others have no place in a model, and some none in NumPy."""
@@ -97,8 +99,6 @@ class Description:
     """How many models the folder holds; several are an ensemble."""
     start: str | None = None
     """The model whose weights training began with, if it was one."""
-    schedule: tuple[float, ...] | None = None
-    """The learning rates of the epochs, if another run has found them: see ``training.run``."""
     known_forms: KnownForms | None = None
     """What sources are given beside them, if the model reads known forms."""
 
@@ -114,9 +114,6 @@ class Description:
             )
         if self.start is not None and type(self.start) is not str:
             raise HardalignError(f"strange start {self.start!r:.100}")
-        rates = self.schedule
-        if rates is not None and not (type(rates) is tuple and all(map(_positive, rates))):
-            raise HardalignError(f"strange schedule {self.schedule!r:.100}")
 
 
 def write_description(folder: Path, description: Description) -> None:
@@ -186,11 +183,7 @@ def read_description(folder: Path) -> Description:
         vocabulary = Vocabulary.from_dict(symbols)
     except HardalignError as error:
         raise HardalignError(f"{vocabulary_path}: {error}") from error
-    optional: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in config.items()
-        if name in _OPTIONAL_KEYS
-    }
+    optional: dict[str, Any] = {name: config[name] for name in _OPTIONAL_KEYS if name in config}
     try:
         sizes = ModelConfig.from_dict(model)
     except HardalignError as error:
@@ -228,7 +221,6 @@ def load_members(folder: Path) -> tuple[list[tuple[Tensors, Description]], Descr
     if description.members == 1:
         return [(_weights(folder, description), description)], description
     members: list[tuple[Tensors, Description]] = []
-    seeds: dict[int, str] = {}
     for path in member_folders(folder, description.members):
         if not path.is_dir():
             raise HardalignError(
@@ -236,18 +228,25 @@ def load_members(folder: Path) -> tuple[list[tuple[Tensors, Description]], Descr
                 "go on with its training by --resume"
             )
         tensors, own = load_folder(path)
-        for name in ("model", "vocabulary", "format", "known_forms"):
-            if getattr(own, name) != getattr(description, name):
-                what = name.replace("_", " ")
-                raise HardalignError(f"{path}: has another {what} than its ensemble")
-        other = seeds.setdefault(own.training.seed, path.name)
-        if other != path.name:
-            raise HardalignError(
-                f"{path}: has the seed of {other}, as if it were a copy of it; bring the right "
-                "folder back"
-            )
+        if what := differing(description, own):
+            raise HardalignError(f"{path}: has another {what} than its ensemble")
+        for other, (weights, _) in enumerate(members):
+            if all(np.array_equal(weights[name], tensors[name]) for name in tensors):
+                raise HardalignError(
+                    f"{path}: is a copy of {MEMBER.format(other)}; bring the right folder back"
+                )
         members.append((tensors, own))
     return members, description
+
+
+def differing(one: Description, other: Description) -> str:
+    """Returns in what two models differ that keeps them from being one ensemble; else empty."""
+    learning = {name: getattr(one.model, name) for name in LEARNING_ONLY}
+    if replace(other.model, **learning) != one.model:
+        return "model"
+    names = ("vocabulary", "format", "known_forms")
+    odd = [name for name in names if getattr(one, name) != getattr(other, name)]
+    return odd[0].replace("_", " ") if odd else ""
 
 
 def load_folder(folder: Path) -> tuple[Tensors, Description]:
@@ -304,7 +303,7 @@ def _positive(value: object) -> bool:
 
 def _check(config: dict[str, Any], files: dict[str, bytes], folder: Path) -> None:
     """Refuse files that are not what they were when they were written."""
-    if unknown := sorted(config.keys() - _KEYS - set(_OPTIONAL_KEYS)):
+    if unknown := sorted(config.keys() - _KEYS - _OLD_KEYS - set(_OPTIONAL_KEYS)):
         raise HardalignError(f"{folder / CONFIG}: unknown entry {unknown[0]!r:.100}")
     checksums = config.pop(CHECKSUMS, None)
     if checksums is None:

@@ -13,7 +13,7 @@ from hardalign.search import Search
 from hardalign.systems.ensemble import Ensemble, Tempered
 from hardalign.training import calibration
 from hardalign.training.calibration import fit_temperature
-from hardalign.training.job import Development
+from hardalign.training.run import Development
 from helpers import TINY, random_pair, tiny_runtime
 
 

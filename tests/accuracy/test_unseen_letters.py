@@ -12,7 +12,7 @@ import pytest
 import hardalign
 from hardalign.config import ModelConfig
 from hardalign.predictor import UnknownSymbolsWarning
-from hardalign.training.job import Reporter
+from hardalign.training.run import Reporter
 from helpers import Command
 
 SIZES = ModelConfig(embedding=12, encoder=12, decoder=12, dropout=0.0)
@@ -27,7 +27,7 @@ def train(out, dev=ROWS[120:], **options):
         "epochs": 14,
         "learning_rate": 0.01,
         "copying": True,
-        "rare_dropout": 0.5,
+        "unk_dropout": 0.5,
     } | options
     return hardalign.train(ROWS[:120], dev, out=out, system="hard-hmm", size=SIZES, **options)
 
@@ -94,23 +94,23 @@ def test_evaluate_counts_them_as_right(command: Command, folder, tmp_path):
 
 
 def test_a_run_that_reads_rare_letters_as_unknown_ends_the_same_if_it_is_interrupted(tmp_path):
-    train(tmp_path / "whole", epochs=3)
+    train(tmp_path / "whole", epochs=3, recipe="paper")
     for epochs in (1, 3):
-        train(tmp_path / "parts", epochs=epochs, resume=True)
+        train(tmp_path / "parts", epochs=epochs, resume=True, recipe="paper")
     files = [tmp_path / name / "weights.safetensors" for name in ("whole", "parts")]
     assert files[0].read_bytes() == files[1].read_bytes()
-    other = train(tmp_path / "other", epochs=3, rare_dropout=0.0)
-    assert other.description.model.rare_dropout == 0
+    other = train(tmp_path / "other", epochs=3, unk_dropout=0.0)
+    assert other.description.model.unk_dropout == 0
     assert (tmp_path / "other/weights.safetensors").read_bytes() != files[0].read_bytes()
 
 
 @pytest.mark.parametrize(
     ("word", "tags", "options", "advice"),
     [
-        ("жab", "", {"rare_dropout": 0.0}, "rare dropout (0.2) teaches how such words are read"),
-        ("жab", "", {"rare_dropout": 0.5}, None),
-        ("ab", "", {"rare_dropout": 0.0}, None),
-        ("жab", "PL", {"copying": False}, "a model that copies (copy) can write them"),
+        ("жab", "", {"unk_dropout": 0.0}, "--set unk_dropout=0.2 teaches how to read them"),
+        ("жab", "", {"unk_dropout": 0.5}, None),
+        ("ab", "", {"unk_dropout": 0.0}, None),
+        ("жab", "PL", {"copying": False}, "--set copying=true can write them"),
         ("жab", "PL", {"copying": True}, None),
         ("жab", "PL", {"copying": False, "system": "monotonic"}, None),
         ("жab", "PL", {"copying": False, "system": "hard-monotonic"}, None),

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import resource
 import signal
 import subprocess
@@ -17,11 +18,13 @@ from hardalign.data.origin import CorpusOrigin
 from hardalign.files import LOCK
 from hardalign.model_folder import CHECKPOINT, CONFIG, METRICS, VOCABULARY, WEIGHTS
 from hardalign.systems import SYSTEMS
+from hardalign.training.run import RESUME
 from helpers import PAIRS, Command, assert_complains, eventually
 
 FILES = {WEIGHTS, CONFIG, VOCABULARY, METRICS, CHECKPOINT}
 # At this rate a run goes on learning, so that it does not end before it is stopped.
-LONG = ("train", "--corpus", "toy:copy", "--words", 90, "--learning-rate", 1e-4)
+LONG = ("train", "--corpus", "toy:copy", "--recipe", "paper")
+LONG += ("--set", "words=90", "--set", "learning_rate=1e-4")
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
@@ -29,6 +32,7 @@ def test_trains_resumes_and_predicts(
     system: str, command: Command, pairs: Path, tmp_path: Path
 ) -> None:
     options = ("train", pairs, "--dev", pairs, "--system", system, "--batch-size", 2)
+    options += ("--recipe", "paper")
     once = command(*options, "--out", tmp_path / "once", "--epochs", 3)
     assert once.code == 0, once.err
     assert {path.name for path in (tmp_path / "once").iterdir()} == FILES | {LOCK}
@@ -47,7 +51,9 @@ def test_trains_resumes_and_predicts(
 
 def test_corpus_needs_no_file(command: Command, tmp_path: Path) -> None:
     out = tmp_path / "model"
-    result = command("train", "--corpus", "toy:copy", "--words", 60, "--epochs", 1, "--out", out)
+    result = command(
+        "train", "--corpus", "toy:copy", "--set", "words=60", "--epochs", 1, "--out", out
+    )
     assert result.code == 0, result.err
     assert "weights of epoch 1 of 1" in result.err
     assert hardalign.load(out).description.data.corpus == CorpusOrigin("toy:copy", size=60)
@@ -56,10 +62,10 @@ def test_corpus_needs_no_file(command: Command, tmp_path: Path) -> None:
 def test_a_corpus_keeps_its_format(command: Command, tmp_path: Path) -> None:
     """Of the options for files, the normal form alone is its user's to choose."""
     out = tmp_path / "model"
-    options = ("train", "--corpus", "toy:copy", "--words", 30, "--epochs", 0, "--out", out)
-    assert_complains(command(*options, "--format", "lexicon"), "its own format", "--normalization")
+    options = ("train", "--corpus", "toy:copy", "--set", "words=30", "--epochs", 0, "--out", out)
+    assert_complains(command(*options, "--format", "lexicon"), "its own format")
     assert not out.exists()
-    assert command(*options, "--normalization", "NFD").code == 0
+    assert command(*options, "--set", "normalization=NFD").code == 0
     description = hardalign.load(out).description
     assert description.format.normalization == "NFD"
     assert description.data.corpus == CorpusOrigin("toy:copy", size=30, normalization="NFD")
@@ -69,8 +75,9 @@ def test_target_symbols_in_characters(command: Command, tmp_path: Path) -> None:
     lexicon, out = tmp_path / "lexicon.tsv", tmp_path / "model"
     lexicon.write_text("ta\ttʰ aː\nat\taː tʰ\ntt\ttʰ tʰ\naa\taː aː\n", encoding="utf-8")
     options = ("--dev", lexicon, "--format", "lexicon", "--batch-size", 2, "--epochs", 40)
-    options += ("--learning-rate", 0.01, "--patience", 40, "--dropout", 0)
-    assert command("train", lexicon, *options, "--out", out, "--target-parts").code == 0
+    for setting in ("learning_rate=0.01", "dropout=0", "state_dropout=0", "symbol_dropout=0"):
+        options += ("--set", setting)
+    assert command("train", lexicon, *options, "--out", out, "--set", "target_parts=true").code == 0
     predictor = hardalign.load(out)
     assert predictor.description.vocabulary.target.letters == ("+ʰ", "+ː", "a", "t")
     assert predictor("ta").text == "tʰ aː"
@@ -95,7 +102,16 @@ def test_target_symbols_in_characters(command: Command, tmp_path: Path) -> None:
 def test_target_symbols_that_are_characters_already(
     command: Command, pairs: Path, tmp_path: Path
 ) -> None:
-    options = ("--dev", pairs, "--out", tmp_path / "model", "--epochs", 0, "--target-parts")
+    options = (
+        "--dev",
+        pairs,
+        "--out",
+        tmp_path / "model",
+        "--epochs",
+        0,
+        "--set",
+        "target_parts=true",
+    )
     result = command("train", pairs, *options)
     assert result.code == 0
     assert "there is nothing to take apart" in result.err
@@ -167,7 +183,7 @@ def test_crlf_bom_and_gzip(command: Command, pairs: Path, tmp_path: Path) -> Non
 def test_allow_empty(command: Command, pairs: Path, tmp_path: Path) -> None:
     empty = tmp_path / "empty.tsv"
     empty.write_text(PAIRS + "a\t\n")
-    options = ("--epochs", 1, "--allow-empty", "--out", tmp_path / "m")
+    options = ("--epochs", 1, "--set", "allow_empty=true", "--out", tmp_path / "m")
     assert command("train", empty, "--dev", pairs, *options).code == 0
 
 
@@ -202,7 +218,9 @@ def test_folder_that_cannot_be_made(command: Command, pairs: Path) -> None:
 
 
 def test_files_or_corpus(command: Command, pairs: Path, tmp_path: Path) -> None:
-    assert_complains(command("train", pairs, "--out", tmp_path / "m"), "--dev")
+    assert_complains(command("train", "--out", tmp_path / "m"), "give a training file")
+    assert_complains(command("train", pairs), "--out DIR")
+    assert_complains(command("train", pairs, "--out", "m", "--set", "words=3"), "--corpus")
     both = ("train", pairs, "--corpus", "toy:copy", "--out", tmp_path / "m")
     assert_complains(command(*both), "not both")
     assert_complains(
@@ -281,7 +299,7 @@ def assert_told_apart(first: subprocess.Popen[bytes], command: Command, folder: 
 
 def test_disk_full_leaves_the_old_checkpoint(command: Command, pairs: Path, tmp_path: Path) -> None:
     folder = tmp_path / "m"
-    options = ("train", pairs, "--dev", pairs, "--out", folder)
+    options = ("train", pairs, "--dev", pairs, "--out", folder, "--recipe", "paper")
     assert command(*options, "--epochs", 1).code == 0
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -300,7 +318,7 @@ def test_disk_full_leaves_the_old_checkpoint(command: Command, pairs: Path, tmp_
 
 @pytest.mark.parametrize("content", [b"", b"\x80\x04pickle", b"PK\x03\x04"])
 def test_foreign_checkpoint(content: bytes, command: Command, pairs: Path, tmp_path: Path) -> None:
-    options = ("train", pairs, "--dev", pairs, "--out", tmp_path / "m")
+    options = ("train", pairs, "--dev", pairs, "--out", tmp_path / "m", "--recipe", "paper")
     assert command(*options, "--epochs", 0).code == 0
     (tmp_path / "m" / CHECKPOINT).write_bytes(content)
     assert_complains(command(*options, "--epochs", 1, "--resume"), CHECKPOINT, "damaged")
@@ -310,10 +328,11 @@ def test_foreign_checkpoint(content: bytes, command: Command, pairs: Path, tmp_p
     ("options", "word"),
     [
         (("--seed", 2**64), "seed must be"),
-        (("--threads", 0), "threads must be"),
-        (("--learning-rate", "nan"), "learning rate must be"),
-        (("--clip", 0), "clip must be"),
-        (("--devices", 0), "devices must be"),
+        (("--set", "threads=0"), "threads must be"),
+        (("--set", "learning_rate=nan"), "learning_rate must be"),
+        (("--set", "clip=0"), "clip must be"),
+        (("--set", "dropuot=0.1"), "did you mean dropout?"),
+        (("--set", "dropout"), "give NAME=VALUE"),
         (("--out", "n" * 300), "File name too long"),
     ],
 )
@@ -326,13 +345,13 @@ def test_impossible_options(
 
 
 def test_threads_are_recorded(command: Command, pairs: Path, tmp_path: Path) -> None:
-    options = ("train", pairs, "--dev", pairs, "--out", tmp_path / "m")
-    assert command(*options, "--epochs", 1, "--threads", 2).code == 0
+    options = ("train", pairs, "--dev", pairs, "--out", tmp_path / "m", "--recipe", "paper")
+    assert command(*options, "--epochs", 1, "--set", "threads=2").code == 0
     assert json.loads((tmp_path / "m" / CONFIG).read_text())["training"]["threads"] == 2
     again = command(*options, "--epochs", 2, "--resume")
     assert again.code == 0
     assert "until now" not in again.err
-    other = command(*options, "--epochs", 3, "--threads", 1, "--resume")
+    other = command(*options, "--epochs", 3, "--set", "threads=1", "--resume")
     assert other.code == 0
     assert "was trained with 2 threads until now" in other.err
 
@@ -348,3 +367,41 @@ def test_training_without_torch(pairs: Path, tmp_path: Path) -> None:
     assert result.returncode == 2
     assert result.stderr.count("\n") == 1
     assert "[train]" in result.stderr
+
+
+def test_a_run_goes_on_from_its_folder_alone(
+    command: Command, pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = ("train", pairs, "--epochs", 3, "--set", "dropout=0.3")
+    assert command(*options, "--out", tmp_path / "calm").code == 0
+    process = start([*options, "--out", tmp_path / "killed"], tmp_path / "log")
+    eventually(lambda: (tmp_path / "killed" / RESUME).exists() or process.poll() is not None)
+    process.kill()
+    process.wait(60)
+    monkeypatch.chdir(tmp_path)
+    result = command("train", "--resume", "killed")
+    assert result.code == 0, result.err
+    for name in (WEIGHTS, CONFIG):
+        assert (tmp_path / "calm" / name).read_bytes() == (tmp_path / "killed" / name).read_bytes()
+    assert "nothing is left to train" in command("train", "--resume", "killed").err
+
+
+def test_help_fits_on_a_screen(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    text = command("train", "--help").out
+    assert len(text.splitlines()) <= 45
+    assert max(map(len, text.splitlines())) <= 80
+    assert len(re.findall(r"^│ (?:-h, )?--", text, re.MULTILINE)) <= 21  # and --help
+    assert "dropout" in command("train", "--set", "help").out
+
+
+def test_models_are_joined(command: Command, pairs: Path, tmp_path: Path) -> None:
+    folders = [tmp_path / str(seed) for seed in range(2)]
+    for seed, folder in enumerate(folders):
+        options = ("--dev", pairs, "--epochs", 1, "--seed", seed, "--out", folder)
+        assert command("train", pairs, *options).code == 0
+    result = command("join", *folders, "--out", tmp_path / "both")
+    assert result.code == 0, result.err
+    assert "an ensemble of 2 models" in result.err
+    assert command("predict", tmp_path / "both", pairs).code == 0
+    assert_complains(command("join", folders[0], "--out", tmp_path / "one"), "at least two")

@@ -42,7 +42,7 @@ from hardalign.experiments.run import (
 from hardalign.experiments.worker import execute
 from hardalign.files import locked
 from hardalign.model_folder import WEIGHTS
-from hardalign.training.job import Reporter
+from hardalign.training.run import Reporter
 from helpers import eventually
 
 RUNS = [tiny_run(seed=seed) for seed in range(5)]

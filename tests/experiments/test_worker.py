@@ -30,7 +30,7 @@ from hardalign.metrics import evaluate
 from hardalign.model_folder import WEIGHTS
 from hardalign.predictor import load
 from hardalign.search import Search
-from hardalign.training.job import Reporter
+from hardalign.training.run import Reporter
 from hardalign.version import __version__
 
 

@@ -20,7 +20,7 @@ from hardalign.experiments.run import FAILURE, RESULT, RUN, Run, prepare, write_
 from hardalign.experiments.worker import execute
 from hardalign.files import HOLDER, LOCK
 from hardalign.model_folder import CHECKPOINT, CONFIG, METRICS, VOCABULARY, WEIGHTS
-from hardalign.training.job import Reporter
+from hardalign.training.run import Reporter
 
 FAULTS = ("full disk", "failed rename", "failed sync")
 

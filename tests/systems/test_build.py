@@ -137,10 +137,10 @@ def test_a_gradient_that_depends_on_mates_would_be_found_out(
 
 
 @systems
-@pytest.mark.parametrize("kind", ["dropout", "state_dropout", "symbol_dropout", "rare_dropout"])
+@pytest.mark.parametrize("kind", ["dropout", "state_dropout", "symbol_dropout", "unk_dropout"])
 def test_every_kind_of_dropout_is_for_training_alone(system: str, kind: str):
     batch = collate(random_pairs(6, seed=5))
-    shares = {"dropout": 0.0, "state_dropout": 0.0, "symbol_dropout": 0.0, "rare_dropout": 0.0}
+    shares = {"dropout": 0.0, "state_dropout": 0.0, "symbol_dropout": 0.0, "unk_dropout": 0.0}
     whole, left_out = tiny_model(system, **shares), tiny_model(system, **{**shares, kind: 0.5})
     expected = whole.log_likelihood(batch)
     assert left_out.log_likelihood(batch).equal(expected)

@@ -17,7 +17,7 @@ PAIRS += [Encoded([BEGIN, TAG, RARE, END], 1, [RARE, TAG, END])]
 
 def network(rate: float = 0.8) -> Network:
     vocabulary = tiny_vocabulary("abc", ("N",), "wxyz")
-    model = Network(replace(tiny_config("hard"), rare_dropout=rate), vocabulary)
+    model = Network(replace(tiny_config("hard"), unk_dropout=rate), vocabulary)
     model.count(PAIRS)
     return model.train()
 
@@ -52,7 +52,7 @@ def test_no_random_number_is_drawn_where_it_is_off():
 
 
 def test_the_rates_are_no_weights():
-    with_rates, without = (tiny_model("hard", rare_dropout=rate) for rate in (0.5, 0.0))
+    with_rates, without = (tiny_model("hard", unk_dropout=rate) for rate in (0.5, 0.0))
     assert with_rates.state_dict().keys() == without.state_dict().keys()
 
 
@@ -61,7 +61,7 @@ def test_the_unknown_symbol_is_learned_by_it(system: str):
     pairs = [Encoded([BEGIN, RESERVED, RESERVED + 1, END], 0, [RESERVED, END])] * 4
     for rate in (0.0, 0.9):
         torch.manual_seed(1)
-        model = tiny_model(system, dropout=0.0, rare_dropout=rate).train()
+        model = tiny_model(system, dropout=0.0, unk_dropout=rate).train()
         model.count(pairs)
         model.loss(collate(pairs)).sum().backward()
         gradient = model.get_parameter("encoder.embedding.weight").grad
@@ -74,7 +74,7 @@ def test_what_is_read_as_unknown_can_still_be_copied(system: str):
     """A model that copies and sees unknown symbols only learns to write what stands there."""
     config, vocabulary = tiny_config(system), spelled_alike(TINY)
     torch.manual_seed(0)
-    model = Network(replace(config, rare_dropout=0.5), vocabulary)
+    model = Network(replace(config, unk_dropout=0.5), vocabulary)
     number = vocabulary.source.letter_numbers["d"], vocabulary.target.letter_numbers["d"]
     pairs = [Encoded([BEGIN, number[0], END], 0, [number[1], END])]
     model.count(pairs)

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 import hardalign
-from hardalign.config import ModelConfig, default_batch_size
+from hardalign.config import ModelConfig
 from hardalign.data.corpora import load_corpus
-from hardalign.data.formats import FORMATS, Example
+from hardalign.data.formats import Example
 from hardalign.data.origin import CorpusOrigin
-from hardalign.training.job import Reporter
+from hardalign.training.run import RESUME, Reporter
 
 TINY = ModelConfig(embedding=4, encoder=6, decoder=5)
 ROWS = [("cat", "K AE T"), ("cot", "K AA T"), ("tact", "T AE K T")]
@@ -68,47 +68,6 @@ def test_a_header_is_noticed(tmp_path, monkeypatch):
     assert sum("looks like a header" in note for note in notes) == 1
 
 
-def test_large_models_are_clipped(tmp_path):
-    assert train(size="large", epochs=0, out=tmp_path / "m").description.training.clip == 5.0
-
-
-def test_dropout_is_that_of_the_size_unless_told_otherwise(tmp_path):
-    for size, dropout, expected in (("large", None, 0.4), ("small", None, 0.2), (TINY, 0.5, 0.5)):
-        out = tmp_path / f"{expected}"
-        model = train(size=size, dropout=dropout, epochs=0, out=out).description.model
-        assert model.dropout == expected
-    with pytest.raises(hardalign.HardalignError, match="dropout must be"):
-        train(dropout=1.0, out=tmp_path / "m")
-
-
-def test_settings_of_the_recipe_arrive(tmp_path):
-    given = {"state_dropout": 0.3, "symbol_dropout": 0.2, "rare_dropout": 0.1}
-    description = train(size=TINY, patience=3, epochs=0, out=tmp_path / "m", **given).description
-    assert description.training.patience == 3
-    assert {name: getattr(description.model, name) for name in given} == given
-    plain = train(epochs=0, out=tmp_path / "n").description
-    assert (plain.training.patience, plain.model.state_dropout) == (1, 0.0)
-
-
-def test_training_goes_on_where_it_stopped(tmp_path):
-    rows, notes = [], []
-
-    class Notes(Reporter):
-        def epoch(self, row):
-            rows.append(row["epoch"])
-
-        def note(self, text):
-            notes.append(text)
-
-    train(out=tmp_path / "m", reporter=Notes())
-    train(out=tmp_path / "m", epochs=3, resume=True, reporter=Notes())
-    assert rows == [1, 2, 3]
-    assert not any("nothing was left to train" in note for note in notes)
-    train(out=tmp_path / "m", epochs=2, resume=True, reporter=Notes())
-    assert rows == [1, 2, 3]
-    assert any("nothing was left to train after epoch 3" in note for note in notes)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -147,81 +106,170 @@ def inflect(out, **options):
     return train(FORMS, FORMS, out=out, **options)
 
 
-def test_a_run_with_inventions_ends_the_same_if_it_is_interrupted(tmp_path):
-    whole = inflect(tmp_path / "whole", epochs=3, invent=10)
-    for epochs in (1, 3):
-        parts = inflect(tmp_path / "parts", epochs=epochs, resume=True, invent=10)
-    files = [tmp_path / name / "weights.safetensors" for name in ("whole", "parts")]
-    assert files[0].read_bytes() == files[1].read_bytes()
-    assert whole.description.training == parts.description.training
-    assert whole.description.training.invent == 10
-
-
-def test_inventions_change_what_is_learned_and_no_symbol(tmp_path):
-    plain, other = inflect(tmp_path / "1"), inflect(tmp_path / "2", invent=10)
+def test_hallucinations_change_what_is_learned_and_no_symbol(tmp_path):
+    plain, other = inflect(tmp_path / "1"), inflect(tmp_path / "2", hallucinate=10)
     assert plain.description.vocabulary == other.description.vocabulary
     assert plain.log_prob("walk\tV;PST", "walked") != pytest.approx(
         other.log_prob("walk\tV;PST", "walked"), abs=1e-9
     )
 
 
-@pytest.mark.parametrize(
-    ("pairs", "batch_size"), [(1, 5), (90, 5), (800, 8), (2000, 20), (100_000, 20)]
-)
-def test_little_data_has_small_batches(pairs, batch_size):
-    assert default_batch_size(pairs) == batch_size
-
-
-def test_the_batch_size_follows_from_real_and_invented_examples(tmp_path):
-    def batch_size(name, **options):
-        return inflect(tmp_path / name, epochs=0, **options).description.training.batch_size
-
-    assert batch_size("1") == 5
-    assert batch_size("2", invent=1492) == 15
-    assert batch_size("3", batch_size=3) == 3
-
-
-def test_little_data_has_advice(tmp_path):
-    notes = []
-
-    class Notes(Reporter):
-        def note(self, text):
-            notes.append(text)
-
-    inflect(tmp_path / "1", reporter=Notes())
-    train(out=tmp_path / "2", reporter=Notes())
-    inflect(tmp_path / "3", members=2, invent=5, reporter=Notes())
-    train(ROWS * 334, out=tmp_path / "4", reporter=Notes())
-    advice = [note for note in notes if "only" in note]
-    assert ["8 training pairs" in one for one in advice] == [True, False]
-    assert ["invent" in one for one in advice] == [True, False]
-    assert ["dropout" in one for one in advice] == [False, True]
-    assert all("members" in one for one in advice)
-
-
-@pytest.mark.parametrize("target_parts", [False, True])
-def test_symbols_of_several_characters_have_advice(tmp_path, target_parts):
-    notes = []
-
-    class Notes(Reporter):
-        def note(self, text):
-            notes.append(text)
-
-    rows, layout = (
-        [("a", "aː"), ("t", "tʰ")],
-        replace(FORMATS["lexicon"], target_parts=target_parts),
-    )
-    train(rows, rows, out=tmp_path / "m", format=layout, reporter=Notes())
-    assert any("target parts" in note for note in notes) == (not target_parts)
-
-
 def test_what_cannot_be_invented_leaves_no_folder(tmp_path):
     with pytest.raises(hardalign.HardalignError, match="cannot invent examples"):
-        train(out=tmp_path / "m", invent=5)
+        train(out=tmp_path / "m", hallucinate=5)
     assert not (tmp_path / "m").exists()
 
 
 def test_resume_and_overwrite_contradict_each_other(tmp_path):
-    with pytest.raises(hardalign.HardalignError, match="resume keeps what overwrite would remove"):
+    with pytest.raises(hardalign.HardalignError, match="--resume keeps what"):
         train(resume=True, overwrite=True, out=tmp_path / "m")
     assert not (tmp_path / "m").exists()
+
+
+class Stop(Reporter):
+    """Interrupts training after so many epochs."""
+
+    def __init__(self, epochs):
+        self._epochs = epochs
+
+    def epoch(self, row):
+        if row["epoch"] == self._epochs:
+            raise KeyboardInterrupt
+
+
+class Notes(Reporter):
+    def __init__(self):
+        self.rows, self.notes = [], []
+
+    def epoch(self, row):
+        self.rows.append(row["epoch"])
+
+    def note(self, text):
+        self.notes.append(text)
+
+
+@pytest.mark.parametrize("recipe", ["auto", "paper"])
+@pytest.mark.parametrize("members", [1, 2])
+def test_an_interrupted_run_goes_on_from_its_folder_alone(tmp_path, recipe, members):
+    file = tmp_path / "rows.tsv"
+    file.write_text("".join("\t".join(row) + "\n" for row in FORMS), encoding="utf-8")
+    options = {"format": "sigmorphon", "epochs": 3, "recipe": recipe, "members": members}
+    options |= {"hallucinate": 10, "dropout": 0.3, "seed": 7}
+    train(file, file, out=tmp_path / "whole", **options)
+    with pytest.raises(KeyboardInterrupt):
+        train(file, file, out=tmp_path / "parts", reporter=Stop(2), **options)
+    assert (tmp_path / "parts" / RESUME).exists()
+    hardalign.train(out=tmp_path / "parts", resume=True)
+    weights = sorted((tmp_path / "whole").rglob("weights.safetensors"))
+    assert len(weights) == members
+    for path in [*weights, tmp_path / "whole" / "config.json"]:
+        other = tmp_path / "parts" / path.relative_to(tmp_path / "whole")
+        assert path.read_bytes() == other.read_bytes()
+    for name in ("whole", "parts"):  # where the data lay is forgotten
+        folder = tmp_path / name
+        assert not any(
+            str(tmp_path).encode() in one.read_bytes() for one in folder.rglob("*") if one.is_file()
+        )
+    notes = Notes()
+    hardalign.train(out=tmp_path / "parts", resume=True, reporter=notes)
+    assert (notes.rows, notes.notes) == ([], [f"{tmp_path / 'parts'}: nothing is left to train"])
+
+
+def test_what_was_not_in_a_file_must_be_given_again(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        train(out=tmp_path / "m", epochs=2, reporter=Stop(1))
+    with pytest.raises(hardalign.HardalignError, match="give its data again"):
+        hardalign.train(out=tmp_path / "m", resume=True)
+    with pytest.raises(hardalign.HardalignError, match="no such model folder"):
+        hardalign.train(out=tmp_path / "none", resume=True)
+
+
+def test_one_cosine_has_its_number_of_epochs_and_the_papers_recipe_more(tmp_path):
+    for recipe in ("auto", "paper"):
+        train(out=tmp_path / recipe, recipe=recipe)
+    with pytest.raises(hardalign.HardalignError, match="epochs 1, now 3"):
+        train(out=tmp_path / "auto", epochs=3, resume=True)
+    notes = Notes()
+    train(out=tmp_path / "paper", recipe="paper", epochs=3, resume=True, reporter=notes)
+    assert notes.rows == [2, 3]
+
+
+def test_a_finished_model_keeps_its_temperature_whatever_interrupts_its_resuming(
+    tmp_path, monkeypatch
+):
+    before = train(out=tmp_path / "m", epochs=2).description.temperature
+    assert before != 1
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("hardalign.training.members.train", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        train(out=tmp_path / "m", epochs=2, resume=True)
+    assert hardalign.load(tmp_path / "m").description.temperature == before
+
+
+def test_the_recipe_decides_what_is_not_given(tmp_path):
+    notes = Notes()
+    small = train(size="small", epochs=0, out=tmp_path / "1", reporter=notes).description
+    assert (small.model.dropout, small.model.symbol_dropout) == (0.4, 0.2)
+    assert small.training.learning_rate == 0.002
+    assert any(note.startswith("3 pairs: 0 epochs, batch 5, ") for note in notes.notes)
+    given = {"dropout": 0.1, "batch_size": 3, "learning_rate": 0.5, "clip": 2}
+    own = train(size="small", epochs=0, out=tmp_path / "2", **given).description
+    assert (own.model.dropout, own.training.batch_size, own.training.clip) == (0.1, 3, 2.0)
+    # Sizes of one's own have their own dropout, too.
+    assert train(epochs=0, out=tmp_path / "3").description.model.dropout == TINY.dropout
+    paper = train(size="large", epochs=0, recipe="paper", out=tmp_path / "4").description
+    assert (paper.training.clip, paper.model.dropout, paper.training.batch_size) == (5.0, 0.4, 20)
+
+
+def test_a_tenth_is_held_out_unless_told_otherwise(tmp_path):
+    rows = [(f"{a}{b}{c}", f"{a} {b} {c}") for a in "abcde" for b in "abcde" for c in "abcd"]
+    notes = Notes()
+    held_out = train(rows, None, out=tmp_path / "1", reporter=notes).description
+    assert any("of 100 examples are held out" in note for note in notes.notes)
+    assert held_out.temperature != 1
+    everything = train(rows, "none", out=tmp_path / "2").description
+    assert everything.temperature == 1
+    assert everything.data.dev is None
+    with pytest.raises(hardalign.HardalignError, match="stops by development data"):
+        train(rows, "none", recipe="paper", out=tmp_path / "3")
+
+
+def test_a_base_that_was_renamed_is_the_same_and_another_is_not(tmp_path):
+    for seed in (0, 1):
+        train(out=tmp_path / str(seed), seed=seed)
+    options = {"epochs": 2, "size": None, "system": None}
+    with pytest.raises(KeyboardInterrupt):
+        train(out=tmp_path / "m", start=tmp_path / "0", reporter=Stop(1), **options)
+    (tmp_path / "0").rename(tmp_path / "moved")
+    (tmp_path / "1").rename(tmp_path / "0")
+    with pytest.raises(hardalign.HardalignError, match="its start was another"):
+        train(out=tmp_path / "m", start=tmp_path / "0", resume=True, **options)
+    train(out=tmp_path / "m", start=tmp_path / "moved", resume=True, **options)
+
+
+def test_models_are_joined(tmp_path):
+    alone = [train(out=tmp_path / str(seed), seed=seed) for seed in (0, 1)]
+    joined = hardalign.join(tmp_path / "0", tmp_path / "1", out=tmp_path / "both")
+    assert joined.parameters == 2 * alone[0].parameters
+    assert joined.description.members == 2
+    together = train(out=tmp_path / "together", members=2)
+    for one, other in ((joined, together), (hardalign.load(tmp_path / "both"), joined)):
+        scores = [
+            hardalign.load(model, temperature=1).log_prob("cat", "K AE T")
+            for model in (tmp_path / "both", tmp_path / "together")
+        ]
+        assert scores[0] == scores[1]
+        assert one("cat").text == other("cat").text
+    train(out=tmp_path / "soft", system="soft")
+    for models, message in (
+        (("0",), "at least two"),
+        (("0", "soft"), "soft: has another model than"),
+        (("0", "both"), "is an ensemble itself"),
+        (("0", "1"), "is not empty"),
+    ):
+        out = tmp_path / ("both" if message == "is not empty" else "new")
+        with pytest.raises(hardalign.HardalignError, match=message):
+            hardalign.join(*(tmp_path / model for model in models), out=out)

@@ -32,7 +32,7 @@ def saved(folder: Path) -> tuple[Network, torch.optim.Adam, Progress]:
     model, optimizer = stepped(0)
     history = [{**FIGURES, "epoch": 1}, {**FIGURES, "epoch": 2}]
     progress = Progress(1e-4, epoch=2, best_log_likelihood=-1.5, history=history)
-    save_checkpoint(folder, model, optimizer, None, progress)
+    save_checkpoint(folder, model, optimizer, progress)
     return model, optimizer, progress
 
 
@@ -42,7 +42,7 @@ def test_round_trip(tmp_path: Path) -> None:
     checkpoint = read_checkpoint(tmp_path)
     assert checkpoint is not None
     assert checkpoint.progress == progress
-    checkpoint.restore(other, fresh, None)
+    checkpoint.restore(other, fresh)
     for name, tensor in model.state_dict().items():
         assert torch.equal(tensor, other.state_dict()[name])
     old, new = (adam.state_dict()["state"] for adam in (optimizer, fresh))
@@ -87,7 +87,7 @@ def test_weights_of_another_model(system: str, tmp_path: Path) -> None:
     model, optimizer = stepped(0, system)
     before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     with pytest.raises(HardalignError, match="is not the checkpoint of this run"):
-        checkpoint.restore(model, optimizer, None)
+        checkpoint.restore(model, optimizer)
     assert all(torch.equal(before[name], now) for name, now in model.state_dict().items())
 
 
@@ -99,4 +99,4 @@ def test_tensors_of_another_program(name: str, tmp_path: Path) -> None:
     checkpoint = read_checkpoint(tmp_path)
     assert checkpoint is not None
     with pytest.raises(HardalignError, match="is not the checkpoint of this run"):
-        checkpoint.restore(*stepped(0), None)
+        checkpoint.restore(*stepped(0))

@@ -1,47 +1,50 @@
 from __future__ import annotations
 
+import random
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from hardalign.config import ModelConfig, TrainingConfig
 from hardalign.data.corpora import load_corpus
 from hardalign.data.formats import Example
 from hardalign.data.origin import Origin
-from hardalign.data.vocabulary import Indexer, Vocabulary
+from hardalign.data.vocabulary import Indexer, Vocabulary, shuffled_batches
 from hardalign.errors import HardalignError
 from hardalign.model_folder import WEIGHTS, Description, read_tensors
+from hardalign.systems.network import Network, collate
 from hardalign.training import loop
 from hardalign.training.checkpoint import read_checkpoint
-from hardalign.training.claim import claim_folder
-from hardalign.training.job import Development, Job, Reporter
-from hardalign.training.loop import Scores, train
-from hardalign.training.machine import Machine
+from hardalign.training.loop import Scores, find_device, train
+from hardalign.training.recipe import cosine_rate
+from hardalign.training.run import Development, Reporter, Run, open_folder
 
 TOY = load_corpus("toy:copy", size=80)
-SMALL = ModelConfig(embedding=8, encoder=8, decoder=8, dropout=0.0)
+SMALL = ModelConfig("hard", embedding=8, encoder=8, decoder=8, dropout=0.0)
 
 
-def job(folder: Path, sizes: ModelConfig = SMALL, resume: bool = False, **training: Any) -> Job:
-    settings = TrainingConfig(**{"epochs": 2, "batch_size": 7, **training})
-    description = Description(sizes, settings, TOY.format, Vocabulary.of(TOY.train), Origin())
-    return Job.of(folder, claim_folder(folder, description, resume=resume), TOY.train, TOY.dev)
+def a_run(folder: Path, sizes: ModelConfig = SMALL, resume: bool = False, **training: Any) -> Run:
+    options = {"recipe": "paper", "epochs": 2, "batch_size": 7, "learning_rate": 1e-3, **training}
+    config = TrainingConfig(**options)
+    description = Description(sizes, config, TOY.format, Vocabulary.of(TOY.train), Origin())
+    return open_folder(Run(folder, description, TOY.train, TOY.dev, "cpu", resume=resume))
 
 
 def again(folder: Path, **options: Any) -> None:
     """Resume what is in the folder."""
-    train(job(folder, resume=True, **options), Machine("cpu"), Reporter())
+    train(a_run(folder, resume=True, **options), Reporter())
 
 
-def run(folder: Path, devices: int = 1, **options: Any) -> list[dict[str, Any]]:
-    machine = Machine("cpu", devices)
-    return train(job(folder, **options), machine, Reporter()).history
+def run(folder: Path, **options: Any) -> list[dict[str, Any]]:
+    return train(a_run(folder, **options), Reporter()).history
 
 
 def test_loss_falls(tmp_path: Path) -> None:
-    losses = [row["loss"] for row in run(tmp_path, epochs=5, learning_rate=0.01)]
+    losses = [row["loss"] for row in run(tmp_path, epochs=8, learning_rate=0.01)]
     assert losses[-1] < 0.9 * losses[0]
 
 
@@ -123,33 +126,65 @@ def test_weights_that_are_gone_come_back_or_are_missed(
         again(tmp_path, epochs=3)
 
 
-def test_two_processes_do_what_one_does(tmp_path: Path) -> None:
-    """The same global batches, so the same losses; 7 does not divide by 2, and 67 not by 7."""
-    one, two = (run(tmp_path / str(devices), devices) for devices in (1, 2))
-    for row, other in zip(one, two, strict=True):
-        for figure in ("loss", "dev_log_likelihood", "dev_acc"):
-            assert other[figure] == pytest.approx(row[figure], rel=1e-5)
+def test_divergence_is_reported(tmp_path: Path) -> None:
+    with pytest.raises(HardalignError, match=r"diverged in epoch .*learning_rate"):
+        run(tmp_path, learning_rate=3e38)
 
 
-def test_clipping_changes_the_run(tmp_path: Path) -> None:
-    free, clipped = (
-        [row["loss"] for row in run(tmp_path / str(clip), clip=clip)] for clip in (None, 1e-3)
-    )
-    assert free != clipped
+def test_one_cosine_rises_to_the_peak_and_falls_to_zero(tmp_path: Path) -> None:
+    config = TrainingConfig(learning_rate=0.5, warmup=0.1)
+    rates = [cosine_rate(config, step, 1000) for step in range(1000)]
+    assert max(rates) == pytest.approx(0.5, rel=1e-3)
+    assert rates.index(max(rates)) == pytest.approx(100, abs=2)
+    assert 0 < rates[0] < 0.006
+    assert 0 < rates[-1] < 1e-4
+    assert rates[550] == pytest.approx(0.25, rel=0.01)
+    assert all(a < b for a, b in pairwise(rates[:100]))
+    assert all(a > b for a, b in pairwise(rates[101:]))
+    history = run(tmp_path, recipe="auto", epochs=3, learning_rate=0.01)
+    assert [row["best"] for row in history] == [True] * 3
+    assert history[0]["learning_rate"] > history[1]["learning_rate"] > history[2]["learning_rate"]
+    assert read_tensors(tmp_path / WEIGHTS)[1] == {"epoch": 3}
 
 
-@pytest.mark.parametrize("devices", [1, 2])
-def test_divergence_is_reported(devices: int, tmp_path: Path) -> None:
-    with pytest.raises(HardalignError, match=r"diverged in epoch .*smaller learning rate"):
-        run(tmp_path, devices, learning_rate=3e38)
+@pytest.mark.parametrize("clip", [None, 1e-3])
+def test_the_gradient_is_that_of_the_mean_over_symbols(
+    clip: float | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Computed anew at the first step: the norm before clipping, and that after it."""
+    seen: list[float] = []
+
+    def step(optimizer: torch.optim.Optimizer, *_: Any) -> None:
+        gradients = [p.grad.flatten() for p in optimizer.param_groups[0]["params"]]
+        seen.append(torch.cat(gradients).norm().item())
+
+    monkeypatch.setattr(torch.optim.AdamW, "step", step)
+    one = a_run(tmp_path, clip=clip, epochs=1)
+    train(one, Reporter())
+    draw = random.Random("0 0")
+    batch = shuffled_batches(one.pairs, 7, draw)[0]
+    torch.manual_seed(0)
+    model = Network(SMALL, one.description.vocabulary)
+    model.prepare(one.pairs)
+    symbols = sum(len(pair.target) for pair in batch)
+    (model.loss(collate(batch)).sum() / symbols).backward()
+    expected = torch.cat([p.grad.flatten() for p in model.parameters()]).norm().item()
+    assert expected > 1e-2
+    assert seen[0] == pytest.approx(expected if clip is None else clip, rel=1e-3)
 
 
-def test_precision(tmp_path: Path) -> None:
-    machine = Machine("cpu", precision="64-true")
-    double = train(job(tmp_path / "64"), machine, Reporter()).history[-1]["loss"]
-    single = run(tmp_path / "32")[-1]["loss"]
-    assert double == pytest.approx(single, rel=1e-4)
-    assert double != single
+def test_no_development_set(tmp_path: Path) -> None:
+    one = replace(a_run(tmp_path, recipe="auto"), dev=[])
+    rows = train(one, Reporter()).history
+    assert [row["dev_acc"] for row in rows] == [None, None]
+    assert read_checkpoint(tmp_path).progress.history == rows
+
+
+def test_devices() -> None:
+    assert find_device("cpu").type == "cpu"
+    for name, message in (("tpu", "no device is called 'tpu'"), ("mps", "there is no mps device")):
+        with pytest.raises(HardalignError, match=message):
+            find_device(name)
 
 
 def test_development_set() -> None:

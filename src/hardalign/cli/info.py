@@ -62,8 +62,6 @@ def info(model: tyro.conf.Positional[OptionalModel] = None) -> None:
         rows["members"] = f"{len(ensemble)}: {', '.join(systems)}"
     if description.start is not None:
         rows["began with"] = description.start
-    if description.schedule is not None:
-        rows["refitted"] = "on training and development data together"
     for name, text in rows.items():
         print(f"{name:<12}{text}")
 

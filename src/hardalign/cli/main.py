@@ -12,7 +12,7 @@ from types import FrameType
 from typing import Any, NoReturn
 
 COMMANDS = (
-    *("train", "predict", "evaluate", "score", "align", "plot", "analyze", "info"),
+    *("train", "predict", "evaluate", "score", "align", "plot", "analyze", "info", "join"),
     *("lexicon", "errors", "compare", "check", "split", "corpora"),
     *("reproduce", "serve", "export"),
 )
@@ -21,6 +21,7 @@ COMMANDS = (
 FAMILIES = {
     **dict.fromkeys(("predict", "score", "align"), "answer"),
     **dict.fromkeys(("evaluate", "analyze"), "measure"),
+    "join": "train",
 }
 """The modules of commands that are not in a module of their own name."""
 

@@ -1,10 +1,11 @@
-"""``hardalign train``: data in, a model folder out."""
+"""``hardalign train`` and ``hardalign join``: data in, a model folder out."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import replace
-from typing import Annotated, Literal
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, Optional
 
 import tyro
 
@@ -13,146 +14,115 @@ from hardalign.cli.corpora import fetch_and_load
 from hardalign.cli.options import (
     CorpusName,
     Folder,
-    Norm,
+    FormatName,
     Number,
     OptionalFile,
-    OptionalFolder,
-    PairOptions,
-    Share,
-    SizeName,
-    TagPlace,
+    Strings,
     Text,
     optional,
 )
+from hardalign.config import SETTINGS, TrainingConfig, check_settings
 from hardalign.data.corpora import Corpus
-from hardalign.data.formats import FORMATS
+from hardalign.data.formats import FORMATS, as_read_by, changed
 from hardalign.data.origin import CorpusOrigin
 from hardalign.errors import HardalignError
-from hardalign.systems import DEFAULT_SYSTEM, SYSTEMS, find_system
+from hardalign.systems import find_system
 
-_SYSTEMS = "\n".join(f"{name}: {system.summary}" for name, system in SYSTEMS.items())
+READING: dict[str, Any] = {
+    "tag_separator": str,
+    "normalization": str,
+    "source_case": str,
+    "target_parts": bool,
+    "max_length": int,
+}
+"""How files are read: what ``--set`` takes besides the settings of model and training."""
+CALL: dict[str, Any] = {
+    "allow_empty": bool,
+    "processes": int,
+    "words": int,
+    "strip_stress": bool,
+    "data_dir": str,
+}
+"""Further names that it takes, for this command alone."""
+
+
+@dataclass(frozen=True)
+class DataOptions:
+    """What to learn from."""
+
+    dev: OptionalFile = None
+    """Development pairs. (default: a tenth held out; none: none)"""
+    corpus: CorpusName = None
+    """Instead of files; see hardalign corpora."""
+    format: Annotated[Optional[FormatName], optional("NAME")] = None
+    """pairs, lexicon, spaced, sigmorphon or news. (default: pairs)"""
+    columns: Annotated[Optional[str], optional("NAMES")] = None
+    """Of source, target, tags and - (skipped): target,source,-"""
+    source_separator: Text = None
+    """Of source symbols; '' makes each character one."""
+    target_separator: Text = None
+    """Of target symbols."""
 
 
 def train(
     train: Annotated[Text, tyro.conf.Positional, tyro.conf.arg(metavar="TRAIN")] = None,
     *,
-    out: Folder,
-    dev: OptionalFile = None,
-    corpus: CorpusName = None,
-    data_dir: OptionalFolder = None,
-    words: Number = None,
-    strip_stress: bool = False,
-    files: PairOptions = PairOptions(),  # noqa: B008 - frozen
-    target_parts: bool = False,
-    system: Annotated[
-        Text,
-        optional(
-            f"{{{','.join(SYSTEMS)}}}",
-            help=f"What to train. (default: {DEFAULT_SYSTEM}, or that of --from)\n{_SYSTEMS}\n",
-        ),
-    ] = None,
-    size: SizeName = None,
-    copy: bool = False,
-    tags: TagPlace = None,
-    known_forms: Number = None,
-    seed: int = 0,
-    epochs: int = 50,
+    out: Annotated[Optional[Path], optional("DIR")] = None,
+    data: DataOptions = DataOptions(),  # noqa: B008 - frozen
+    system: Annotated[Text, optional("NAME")] = None,
+    size: Annotated[Optional[Literal["small", "large"]], optional("NAME")] = None,
+    recipe: Literal["auto", "paper"] = "auto",
+    seed: Annotated[int, tyro.conf.arg(metavar="N")] = 0,
+    epochs: Number = None,
     batch_size: Number = None,
-    learning_rate: float = 1e-3,
-    clip: Norm = None,
-    patience: Annotated[int, tyro.conf.arg(metavar="N")] = 1,
-    dropout: Share = None,
-    state_dropout: Share = None,
-    symbol_dropout: Share = None,
-    rare_dropout: Share = None,
-    average: bool = False,
-    invent: Annotated[int, tyro.conf.arg(metavar="N")] = 0,
-    device: Literal["auto", "cpu", "cuda", "mps"] = "auto",
-    devices: int = 1,
-    precision: Literal["32-true", "bf16-mixed", "16-mixed", "64-true"] = "32-true",
-    threads: Number = None,
     members: Annotated[int, tyro.conf.arg(metavar="N")] = 1,
-    processes: Number = None,
     start: Annotated[Text, optional("MODEL", name="from")] = None,
-    refit: bool = False,
-    resume: bool = False,
-    overwrite: bool = False,
+    device: Literal["auto", "cpu", "cuda", "mps"] = "auto",
+    set: Annotated[Strings, tyro.conf.UseAppendAction, optional("NAME=VALUE")] = (),  # noqa: A002
+    resume: Annotated[bool, optional("")] = False,
+    overwrite: Annotated[bool, optional("")] = False,
 ) -> None:
-    """Train a model, by the recipe of the paper.
+    """Train a model.
 
-    $ hardalign train words.tsv --dev dev.tsv --format lexicon --out runs/g2p
+    $ hardalign train words.tsv --format lexicon --out runs/g2p
 
-    $ hardalign train --corpus toy:reduplication --out runs/toy
-
-    Adam; the learning rate is halved after every epoch that does not improve the log-likelihood of
-    the development set, or after --patience of them in a row, and training ends when it falls below
-    1e-5. The weights kept are those of the epoch that predicts most of the development set right.
-    After each epoch all is saved: an interrupted run goes on with --resume. At the end a
-    temperature is found at which probabilities tell best which answers to the development set are
-    right, and kept with the model.
+    $ hardalign train --resume runs/g2p
 
     Args:
-        train: File of training pairs; - is standard input; gzip is recognised.
+        train: Training pairs; - is standard input, gzip is recognised.
         out: Folder for the model.
-        dev: File of development pairs, of the same format.
-        corpus: Instead of files: toy:reduplication, cmudict, conll2017/danish or any other name
-            that hardalign corpora lists.
-        data_dir: Folder with your own copies of corpora. (default: what HARDALIGN_DATA names)
-        words: Use only so many words of the corpus.
-        strip_stress: Strip the stress digits from the phonemes of cmudict.
-        files: How files are read.
-        target_parts: Learn and write target symbols of several characters (tʰ, aː) character by
-            character. Answers and figures have whole symbols again, alignments have the parts.
-        system: What to train.
-        size: The paper's two sets of hyperparameters. (default: small, or that of --from)
-        copy: Let a source position also emit its own symbol: for inflection and other tasks in
-            which most symbols stay. Letters that were never seen can be written by it, too.
-            (default: no, or as in --from)
-        tags: Tags inside the word are symbols before its letters, where attention sees them. Tags
-            beside it are read by the decoder at every step. (default: beside, where the system can
-            have them there, or as in --from)
-        known_forms: Read so many other forms of a lemma beside it, where the training data has
-            some, for inflection: they show how the word is inflected. (default: 0, or as in --from)
+        data: What to learn from.
+        system: See hardalign info. (default: hard-hmm, or of --from)
+        size: small or large. (default: small, or of --from)
+        recipe: By the amount of data, or the paper's.
         seed: Weights, order and dropout follow from it.
-        epochs: Most passes over the data; 0 writes the untrained model.
-        batch_size: Pairs per step, over all devices together. (default: 20; below 2,000 pairs a
-            hundredth of them, at least 5)
-        learning_rate: Adam's, at the start.
-        clip: Largest norm of the gradient. (default: none for small, 5 for large)
-        patience: How many epochs in a row may bring no progress until the learning rate is halved.
-        dropout: The share of numbers that are left out at random while training; 0.4 helps where
-            words are few. (default: 0.2 for small, 0.4 for large)
-        state_dropout: The share of numbers that are left out of the encoder's last states, too.
-            (default: 0, or as in --from)
-        symbol_dropout: The share of target symbols that are kept from the decoder while training,
-            so that it learns to look at the source. (default: 0, or as in --from)
-        rare_dropout: How often a symbol is read as unknown while training that occurs once; others
-            the less, the more often they occur. So it is learned how words with unknown symbols
-            are read; in systems without input feeding on both sides, in others on the source side.
-            (default: 0, or as in --from)
-        average: Keep the mean of the weights over about the last thousand steps, which is good
-            after fewer epochs than those of the last step, which the paper keeps.
-        invent: Learn from so many invented examples too: real affixes around random stems, for
-            inflection from less than some thousand examples.
+        epochs: Passes over the data. (default: the recipe's)
+        batch_size: Pairs per step. (default: the recipe's)
+        members: So many models in one ensemble.
+        start: Fine-tune this model.
         device: What to train on.
-        devices: How many of them.
-        precision: Of the arithmetic.
-        threads: Processor threads of each process; the last digits of the weights depend on it.
-            (default: 2 if there are as many, or what the run had before)
-        members: Train so many models, with this seed and the next ones, into one folder: an
-            ensemble, which is used as any other model and is right more often.
-        processes: How many members to train at a time. (default: as many as there are cores, with a
-            thread each)
-        start: Begin with the weights of a model, whose system and size it has then; symbols that
-            are new in the data are added to its vocabulary.
-        refit: Train again, on training and development data together, for the epochs and by the
-            learning rates that the first run found, each member by its own; its folder is
-            DIR/held-out.
-        resume: Go on with the run in DIR after its last complete epoch.
+        set: Any setting; --set help lists them. Can be repeated.
+        resume: Go on with the run in DIR (train --resume DIR).
         overwrite: Replace the model in DIR.
     """
+    if "help" in set:
+        print_settings()
+        return
     if system is not None:
         find_system(system)  # a misspelled name should not wait for torch
+    settings = read_settings(set)
+    call = {name: settings.pop(name) for name in CALL if name in settings}
+    reading = {name: settings.pop(name) for name in READING if name in settings}
+    for name in ("columns", "source_separator", "target_separator"):
+        if (value := getattr(data, name)) is not None:
+            reading[name] = value
+    options = {"recipe": recipe, "seed": seed, "epochs": epochs, "batch_size": batch_size}
+    settings = {name: one for name, one in options.items() if one is not None} | settings
+    dev, corpus, seed = data.dev, data.corpus, settings["seed"]
+    if resume and out is None and train is not None:
+        out, train = Path(train), None
+    if out is None:
+        raise HardalignError("give a folder for the model, --out DIR")
     if not {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"} & os.environ.keys():
         # Before torch is there: its threads spin while they wait for each other, and beside a busy
         # process that takes nearly all of their time. A short spin costs little elsewhere.
@@ -161,79 +131,97 @@ def train(
     from hardalign.model_folder import find_model, read_description
     from hardalign.training.api import train as run
 
-    data: str | Corpus
+    words, strip_stress = call.pop("words", None), call.pop("strip_stress", False)
+    data_dir = call.pop("data_dir", None)
+    learned: str | Corpus | None = train
     if corpus is not None:
         if train is not None or dev is not None:
             raise HardalignError("give either files or --corpus, not both")
-        if files != PairOptions(normalization=files.normalization):
-            raise HardalignError(
-                "a corpus has its own format: of the options for files, --corpus takes "
-                "--normalization alone"
-            )
-        form = files.normalization or CorpusOrigin.normalization
-        origin = CorpusOrigin(corpus, seed, not strip_stress, words, form, target_parts)
-        data = fetch_and_load(origin, data_dir)
-    else:
-        if train is None or dev is None:
-            raise HardalignError(
-                "give a training file and --dev FILE, or --corpus NAME; see hardalign train --help"
-            )
-        if words is not None or strip_stress:
-            raise HardalignError(
-                "--words and --strip-stress go with --corpus; edit your file instead"
-            )
-        if data_dir is not None:
-            raise HardalignError("--data-dir goes with --corpus; name your files with their folder")
-        data = train
+        form = reading.pop("normalization", CorpusOrigin.normalization)
+        parts = reading.pop("target_parts", False)
+        if data.format is not None or reading:
+            raise HardalignError("a corpus has its own format; leave out how files are read")
+        origin = CorpusOrigin(corpus, seed, not strip_stress, words, form, parts)
+        learned = fetch_and_load(origin, None if data_dir is None else Path(data_dir))
+    elif words is not None or strip_stress or data_dir is not None:
+        raise HardalignError("words, strip_stress and data_dir go with --corpus")
+    elif train is None and not resume:
+        raise HardalignError("give a training file, or --corpus NAME; see hardalign train --help")
     begun = None if start is None else read_description(find_model(start))
-    layout = files.resolve(begun.format if begun else FORMATS["pairs"])
-    if target_parts:
-        layout = replace(layout, target_parts=True)
-    reporter = TrainingProgress()
+    layout = begun.format if begun else FORMATS["pairs"]
+    layout = changed(as_read_by(layout, FORMATS[data.format]) if data.format else layout, reading)
     if members > 1:
-        threads = threads or 1
-    if processes is None:
-        processes = max(1, min(members, cores() // (threads or 1))) if devices == 1 else 1
+        settings.setdefault("threads", 1)
+    threads = settings.get("threads") or 1
+    call.setdefault("processes", max(1, min(members, cores() // threads)))
+    reporter = TrainingProgress()
     predictor = run(
-        data,
+        learned,
         dev,
         out=out,
         format=layout,
-        allow_empty=files.allow_empty,
         system=system,
         size=size,
-        copying=copy or None,
-        tags=tags,
-        known_forms=known_forms,
-        seed=seed,
-        epochs=epochs,
-        batch_size=batch_size,
-        learning_rate=learning_rate,
-        clip=clip,
-        patience=patience,
-        dropout=dropout,
-        state_dropout=state_dropout,
-        symbol_dropout=symbol_dropout,
-        rare_dropout=rare_dropout,
-        average=average,
-        invent=invent,
-        device=device,
-        devices=devices,
-        precision=precision,
-        threads=threads,
         members=members,
-        processes=processes,
         start=start,
-        refit=refit,
+        device=device,
         resume=resume,
         overwrite=overwrite,
         reporter=reporter,
+        **call,
+        **settings,
     )
-    temperature = f"temperature {predictor.description.temperature:g}"
-    if members > 1:
-        note(f"{out}: an ensemble of {members} models, {temperature}")
-    else:
-        progress = reporter.progress
-        note(
-            f"{out}: the weights of epoch {progress.best_epoch} of {progress.epoch}, {temperature}"
-        )
+    description = predictor.description
+    temperature = f"temperature {description.temperature:g}"
+    if description.members > 1:
+        note(f"{out}: an ensemble of {description.members} models, {temperature}")
+    elif hasattr(reporter, "progress"):
+        kept, epochs = reporter.progress.best_epoch, reporter.progress.epoch
+        note(f"{out}: the weights of epoch {kept} of {epochs}, {temperature}")
+
+
+def read_settings(assignments: tuple[str, ...]) -> dict[str, Any]:
+    """Returns settings of the command line, NAME=VALUE, by name.
+
+    Raises:
+        HardalignError: If one has no value, an unknown name, or a value that it cannot have.
+    """
+    settings = {}
+    for assignment in assignments:
+        name, equals, value = assignment.partition("=")
+        if not equals:
+            raise HardalignError(f"--set {assignment}: give NAME=VALUE; --set help lists the names")
+        settings[name.replace("-", "_")] = value
+    return check_settings(settings, text=True, others=READING | CALL)
+
+
+def print_settings() -> None:
+    """Prints every setting with its default and what it means."""
+    for name, (owner, text) in SETTINGS.items():
+        default = getattr(owner, name)
+        decided = owner is TrainingConfig or "dropout" in name
+        print(f"{name:<18} {text} {'' if decided else f'(small: {default})'}".rstrip())
+    print(f"\nof files: {', '.join(READING)}; see hardalign predict --help")
+    print(f"of this command: {', '.join(CALL)}")
+
+
+def join(
+    models: Annotated[Strings, tyro.conf.Positional, tyro.conf.arg(metavar="MODEL")],
+    *,
+    out: Folder,
+) -> None:
+    """Join models that were trained alike into an ensemble.
+
+    $ hardalign join runs/seed0 runs/seed1 runs/seed2 --out runs/three
+
+    Args:
+        models: Folders of models of one system and size, trained on the same data.
+        out: Folder for the ensemble, which holds copies of them.
+    """
+    from hardalign.training.members import join as make_ensemble
+
+    description = make_ensemble(*models, out=out).description
+    note(
+        f"{out}: an ensemble of {description.members} models, temperature "
+        f"{description.temperature:g}"
+    )

@@ -41,11 +41,6 @@ class Origin:
     train: FileOrigin | None = None
     dev: FileOrigin | None = None
 
-    @property
-    def dev_name(self) -> str:
-        """What to call the development data in a message."""
-        return self.dev.file if self.dev else self.corpus.corpus if self.corpus else "memory"
-
     def to_dict(self) -> dict[str, Any]:
         """Returns the record for JSON: what is there, and a corpus without a key of its own."""
         if self.corpus is not None:

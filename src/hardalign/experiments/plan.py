@@ -23,17 +23,18 @@ several parts are run once. Without overrides a run is trained by the paper's re
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import resources
 from itertools import product
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
-from hardalign.config import CLIPS, ModelConfig, TrainingConfig, find_size
+from hardalign.config import SETTINGS, check_settings, find_size, of_model
 from hardalign.data.corpora import CORPORA, registry, unknown_corpus
 from hardalign.data.formats import FORMATS
 from hardalign.data.text import NORMALIZATIONS
@@ -54,16 +55,15 @@ _FORMAT = {
     "max_length": int,
 }
 """What of a format may differ. Its normalization is an override, for corpora too."""
-_MODEL = {name: hint for name, hint in get_type_hints(ModelConfig).items() if name != "system"}
-_RECIPE = ("epochs", "batch_size", "learning_rate", "patience", "clip", "average", "invent")
-_TRAINING = {name: get_type_hints(TrainingConfig)[name] for name in _RECIPE}
-_MEMBERS = {"members": int, "refit": bool}
+_MEMBERS = {"members": Annotated[int, Meta(ge=1, le=MOST_MEMBERS)]}
 CORPUS = {"words": int, "strip_stress": bool, "hold_out": bool}
 """What of a corpus is used; ``hold_out = false`` is for corpora without a development part: train
 on all of the training part, and stop and choose by the test part, as the paper did with NEWS."""
 READING = {"normalization": str, "target_parts": bool}
-OVERRIDES: dict[str, Any] = _MODEL | _TRAINING | _MEMBERS | CORPUS | READING
-"""The settings that a plan may override, with their types."""
+_OTHERS: dict[str, Any] = _MEMBERS | CORPUS | READING
+"""What a plan may override besides the settings of model and training, with its type."""
+OVERRIDES = [*(name for name in SETTINGS if name != "seed"), *_OTHERS]
+"""The names of all that a plan may override. The recipe is the paper's unless it is overridden."""
 
 
 def shipped_plans() -> list[str]:
@@ -133,18 +133,16 @@ def options_of(run: Run) -> dict[str, Any]:
         run.corpus not in registry() or any(f.split == "dev" for f in registry()[run.corpus].files)
     ):
         raise HardalignError(f"hold_out: {run.corpus} has a development part")
-    model = replace(find_size(run.size), system=run.system, **_chosen(overrides, _MODEL))
-    check_options(model)
-    recipe = {"clip": CLIPS[run.size], "seed": run.seed} | _chosen(overrides, _TRAINING)
-    training = TrainingConfig(**recipe)
-    if not 1 <= overrides.get("members", 1) <= MOST_MEMBERS:
-        raise HardalignError(f"members must be from 1 to {MOST_MEMBERS}")
+    settings = _chosen(overrides, SETTINGS)
+    check_options(replace(find_size(run.size), system=run.system, **of_model(settings)))
     if overrides.get("normalization", "NFC") not in NORMALIZATIONS:
         raise HardalignError(f"normalization: must be one of {', '.join(NORMALIZATIONS)}")
     return {
         "system": run.system,
-        "size": model,
-        **{name: getattr(training, name) for name in (*_RECIPE, "seed")},
+        "size": run.size,
+        "recipe": "paper",
+        "seed": run.seed,
+        **settings,
         **_chosen(overrides, _MEMBERS),
     }
 
@@ -155,18 +153,12 @@ def check_overrides(overrides: dict[str, Any]) -> dict[str, Any]:
     Raises:
         HardalignError: Naming the key that is unknown or has a value of another type.
     """
-    checked = {}
-    for name, value in overrides.items():
-        if name not in OVERRIDES:
-            raise HardalignError(
-                f"{name}: there is no such setting; there are {', '.join(OVERRIDES)}"
-            )
-        with _key(name):
-            checked[name] = _converted(value, OVERRIDES[name])
-    return checked
+    if "seed" in overrides:
+        raise HardalignError("seed: list it under seeds")
+    return check_settings(overrides, others=_OTHERS)
 
 
-def _chosen(overrides: dict[str, Any], names: dict[str, Any]) -> dict[str, Any]:
+def _chosen(overrides: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
     return {name: value for name, value in overrides.items() if name in names}
 
 

@@ -40,7 +40,8 @@ from hardalign.model_folder import MODEL
 from hardalign.predictor import Predictor
 from hardalign.search import Search
 from hardalign.training.checkpoint import Progress
-from hardalign.training.job import Job, Reporter
+from hardalign.training.run import Reporter
+from hardalign.training.run import Run as TrainingRun
 from hardalign.version import __version__
 
 
@@ -146,9 +147,9 @@ class Log(Reporter):
         """Print a line with the time."""
         print(time.strftime("%Y-%m-%d %H:%M:%S"), text, flush=True)
 
-    def begin(self, progress: Progress, job: Job) -> None:
+    def begin(self, progress: Progress, run: TrainingRun) -> None:
         """Say where training starts."""
-        self.note(f"{len(job.train)} training pairs, after epoch {progress.epoch}")
+        self.note(f"{len(run.train)} training pairs, after epoch {progress.epoch}")
 
     def epoch(self, row: dict[str, Any]) -> None:
         """Print the figures of an epoch."""

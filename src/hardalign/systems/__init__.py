@@ -4,8 +4,8 @@
 them, ``lattice`` holds all alignments of a pair, and ``ops`` the engines.
 """
 
+from hardalign.config import DEFAULT_SYSTEM
 from hardalign.systems.table import (
-    DEFAULT_SYSTEM,
     SCORES,
     SYSTEMS,
     System,

@@ -115,7 +115,7 @@ class Network(nn.Module):
         one that occurs c times with that probability divided by √c. What is written is not changed
         by it, nor what can be copied, and tags are always read as what they are.
         """
-        rate = self.xp.config.rare_dropout
+        rate = self.xp.config.unk_dropout
         if not rate:
             return
         sides = {

@@ -130,9 +130,6 @@ SYSTEMS = {
 }
 """Every system by the name its users type."""
 
-DEFAULT_SYSTEM = "hard-hmm"
-"""The system that is trained when none is named."""
-
 
 def find_system(name: str) -> System:
     """Returns the row of a system, also of one that an installed package brings.

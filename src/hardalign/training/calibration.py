@@ -1,4 +1,4 @@
-"""One temperature for a model, so that its probabilities are as large as it is right."""
+"""Temperature scaling, fitted on the development set."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hardalign.systems.ensemble import steps_along
 from hardalign.systems.lattice import quiet
 from hardalign.systems.model import Answering
 from hardalign.systems.ops.numpy import Floats, Ints, logsumexp, widened
-from hardalign.training.job import Development
+from hardalign.training.run import Development
 
 RANGE = (0.2, 5.0)
 """The lowest and the highest temperature that may come out."""
@@ -33,7 +33,7 @@ MOST_NUMBERS = 1 << 26
 
 
 def fit_temperature(runtime: Answering, development: Development, vocabulary: Vocabulary) -> float:
-    """Returns the temperature at which a model's probabilities are as large as it is right.
+    """Returns the temperature at which a model's confidence fits its accuracy best.
 
     That is where the probabilities of its answers to the development set tell best, by their
     logarithmic score, which of them are right. If hardly any is right or wrong, it is where the

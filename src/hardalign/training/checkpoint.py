@@ -21,16 +21,13 @@ from hardalign.errors import HardalignError
 from hardalign.files import build_record, write_bytes
 from hardalign.model_folder import CHECKPOINT, METRICS, Tensors, read_tensors, write_tensors
 from hardalign.systems.network import Network
-from hardalign.training.averaging import Averaged
 
-_OPTIMIZER = "optimizer"
+_MODEL, _OPTIMIZER = "model", "optimizer"
 _MOMENTS = ("exp_avg", "exp_avg_sq", "step")
 """What Adam keeps of each parameter."""
-_FIGURES = {
-    *("loss", "dev_log_likelihood", "dev_acc", "dev_mld"),
-    *("learning_rate", "words_per_second", "seconds"),
-}
-"""The numbers of an epoch's row."""
+_FIGURES = ("loss", "learning_rate", "words_per_second", "seconds")
+_MEASURED = ("dev_log_likelihood", "dev_acc", "dev_mld")
+"""The numbers of an epoch's row, and those that are null without development data."""
 
 
 @dataclass
@@ -59,19 +56,14 @@ class Checkpoint:
     progress: Progress
     tensors: Tensors
 
-    def restore(
-        self, model: Network, optimizer: optim.Optimizer, averaged: Averaged | None
-    ) -> None:
-        """Put model, optimizer and means back to where the last completed epoch left them.
+    def restore(self, model: Network, optimizer: optim.Optimizer) -> None:
+        """Put model and optimizer back to where the last completed epoch left them.
 
         Raises:
             HardalignError: If they are not those of this model.
         """
-        networks = _networks(model, averaged)
         shapes: dict[str, tuple[int, ...]] = {
-            f"{kind}.{name}": tensor.shape
-            for kind, network in networks.items()
-            for name, tensor in network.state_dict().items()
+            f"{_MODEL}.{name}": tensor.shape for name, tensor in model.state_dict().items()
         }
         for number, parameter in enumerate(model.parameters()):
             for moment in _MOMENTS:
@@ -80,16 +72,12 @@ class Checkpoint:
         if {name: array.shape for name, array in self.tensors.items()} != shapes:
             raise _foreign(self.path)
         tensors = {name: torch.from_numpy(array) for name, array in self.tensors.items()}
-        for kind, network in networks.items():
-            names = network.state_dict()
-            network.load_state_dict({name: tensors[f"{kind}.{name}"] for name in names})
+        model.load_state_dict({name: tensors[f"{_MODEL}.{name}"] for name in model.state_dict()})
         moments = {
             number: {moment: tensors[f"{_OPTIMIZER}.{number}.{moment}"] for moment in _MOMENTS}
             for number, _ in enumerate(model.parameters())
         }
         optimizer.load_state_dict({**optimizer.state_dict(), "state": moments})
-        if averaged is not None:
-            averaged.n_averaged.copy_(moments[0]["step"])
 
 
 def read_checkpoint(folder: Path) -> Checkpoint | None:
@@ -115,24 +103,17 @@ def read_checkpoint(folder: Path) -> Checkpoint | None:
 def _is_epoch(row: dict[str, Any]) -> bool:
     """Tells whether a row has the figures of an epoch, and numbers in their places."""
     numbers = all(type(row.get(name)) in (int, float) for name in _FIGURES)
-    return numbers and type(row.get("epoch")) is int and "best" in row
+    measured = all(type(row.get(name)) in (int, float, type(None)) for name in _MEASURED)
+    return numbers and measured and type(row.get("epoch")) is int and "best" in row
 
 
 def save_checkpoint(
-    folder: Path,
-    model: Network,
-    optimizer: optim.Optimizer,
-    averaged: Averaged | None,
-    progress: Progress,
+    folder: Path, model: Network, optimizer: optim.Optimizer, progress: Progress
 ) -> None:
     """Commit an epoch: the metrics' lines first, then the one file that decides."""
     lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in progress.history)
     write_bytes(folder / METRICS, "".join(lines).encode())
-    tensors = {
-        f"{kind}.{name}": array
-        for kind, network in _networks(model, averaged).items()
-        for name, array in arrays(network).items()
-    }
+    tensors = {f"{_MODEL}.{name}": array for name, array in arrays(model).items()}
     for number, moments in optimizer.state_dict()["state"].items():
         for moment, tensor in moments.items():
             tensors[f"{_OPTIMIZER}.{number}.{moment}"] = tensor.detach().cpu().numpy()
@@ -149,13 +130,8 @@ def arrays(model: Network) -> dict[str, NDArray[Any]]:
     return {name: tensor.detach().cpu().numpy() for name, tensor in model.state_dict().items()}
 
 
-def _networks(model: Network, averaged: Averaged | None) -> dict[str, Network]:
-    """Returns the networks whose weights a checkpoint holds, by what its names begin with."""
-    return {"model": model} | ({} if averaged is None else {"average": averaged.module})
-
-
 def _foreign(path: Path) -> HardalignError:
     return HardalignError(
         f"{path}: is not the checkpoint of this run, so it cannot be resumed; "
-        "bring the right file back, or start anew with overwrite"
+        "bring the right file back, or start anew with --overwrite"
     )

@@ -21,6 +21,8 @@ from hardalign.files import sha256
 Data = str | Path | Iterable[Example] | Iterable[Sequence[str]]
 """A file, examples (of ``load_corpus``), or rows such as ``("cat", "K AE T")``."""
 Note = Callable[[str], None]
+NONE = "none"
+"""What to call development data that there shall not be."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,8 @@ class TrainingData:
     dev: list[Example]
     format: Format
     origin: Origin
+    dev_name: str = "memory"
+    """What to call the development data in a message."""
 
     def known(self) -> int:
         """Returns how many sources of the development set are to be learned from as well."""
@@ -79,7 +83,7 @@ class TrainingData:
         first, symbols = next(pair for pair in zip(examples, unknown, strict=True) if pair[1])
         return InputError(
             f"{message}, first {shorten(symbols[0])}; is this file in the same format?",
-            file=self.origin.dev_name,
+            file=self.dev_name,
             line=first.line or None,
         )
 
@@ -89,18 +93,40 @@ def read_data(
 ) -> TrainingData:
     """Read all that a run needs, before anything is written.
 
+    Without development data a tenth of the training data is held out; ``dev="none"`` holds out
+    nothing.
+
     Raises:
         HardalignError: If a part of the data is missing, or not as its format says.
     """
     if isinstance(train, Corpus):
         if dev is not None:
-            raise HardalignError("a corpus has its own development set; leave out dev")
-        return TrainingData(train.train, train.dev, train.format, Origin(corpus=train.origin))
+            raise HardalignError("a corpus has its own development set; leave out --dev")
+        name = train.origin.corpus
+        origin = Origin(corpus=train.origin)
+        return TrainingData(train.train, train.dev, train.format, origin, name)
+    examples, train_origin = _read(train, layout, "train", allow_empty, note)
+    if isinstance(dev, str) and dev == NONE:
+        return TrainingData(examples, [], layout, Origin(train=train_origin))
     if dev is None:
-        raise HardalignError("give development data, dev, or a corpus, which has its own")
-    train_part, train_origin = _read(train, layout, "train", allow_empty, note)
+        held_out = [example for example in examples if is_held_out(example)]
+        rest = [example for example in examples if not is_held_out(example)]
+        if not rest:
+            held_out, rest = [], examples
+        note(
+            f"no --dev: {len(held_out)} of {len(examples)} examples are held out, to measure and "
+            f"to calibrate; --dev {NONE} trains on all"
+        )
+        return TrainingData(rest, held_out, layout, Origin(train=train_origin))
     dev_part, dev_origin = _read(dev, layout, "dev", allow_empty, note)
-    return TrainingData(train_part, dev_part, layout, Origin(train=train_origin, dev=dev_origin))
+    name = str(dev) if isinstance(dev, (str, Path)) else "memory"
+    both = Origin(train=train_origin, dev=dev_origin)
+    return TrainingData(examples, dev_part, layout, both, name)
+
+
+def is_held_out(example: Example) -> bool:
+    """Tells whether an example is of the tenth that is held out; its source and tags decide."""
+    return int(sha256(repr(example.key).encode(errors="surrogatepass"))[:8], 16) % 10 == 0
 
 
 def _read(

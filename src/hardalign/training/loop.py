@@ -1,12 +1,12 @@
-"""The recipe: step, validate, halve, keep the best, save, stop, resume (paper, section 7.2)."""
+"""The training loop, from the first step to the last: step, measure, keep, save, resume."""
 
 from __future__ import annotations
 
 import math
 import random
 import time
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import torch
@@ -20,163 +20,160 @@ from hardalign.metrics import evaluate
 from hardalign.model_folder import WEIGHTS, write_tensors
 from hardalign.systems.build import build_model
 from hardalign.systems.network import Network, collate
-from hardalign.training.averaging import Averaged
 from hardalign.training.checkpoint import Progress, arrays, read_checkpoint, save_checkpoint
-from hardalign.training.job import Job, Reporter
-from hardalign.training.machine import Machine, Process, launch
+from hardalign.training.recipe import cosine_rate, described
+from hardalign.training.run import Reporter, Run
 
 
-def train(job: Job, machine: Machine, reporter: Reporter) -> Progress:
-    """Run a job to its end, from the last completed epoch if its folder has one.
+def train(run: Run, reporter: Reporter) -> Progress:
+    """Train a run to its end, from the last completed epoch if its folder has one.
 
-    The folder must be there, by ``claim_folder``. After every epoch it holds a whole checkpoint,
-    and the weights of the best epoch so far.
+    After every epoch the folder holds a whole checkpoint, and the weights that are kept: the last
+    ones, or by the paper's recipe those of the best epoch so far.
 
     Raises:
         HardalignError: If training diverges, or the folder cannot be read or written.
     """
-    others = partial(_train, job=job, reporter=Reporter())
-    first = partial(_train, job=job, reporter=reporter)
-    return launch(machine, job.description.training.threads or 1, first, others)
+    description, folder, pairs = run.description, run.folder, run.pairs
+    config, device = description.training, find_device(run.device)
+    with torch_threads(config.threads or 1):
+        # A model, new, fine-tuned or as the last epoch left it.
+        torch.manual_seed(config.seed)
+        model = Network(description.model, description.vocabulary)
+        model.count(pairs)
+        checkpoint = read_checkpoint(folder)
+        if checkpoint is None:
+            model.prepare(pairs)
+            if run.start is not None:
+                weights = run.start.weights(arrays(model), description.vocabulary)
+                model.load_state_dict({name: torch.as_tensor(one) for name, one in weights.items()})
+        model.to(device)
+        optimizer = optim.AdamW(
+            model.parameters(), config.learning_rate, weight_decay=config.weight_decay, fused=True
+        )
+        progress = Progress(config.learning_rate)
+        if checkpoint is not None:
+            checkpoint.restore(model, optimizer)
+            progress = checkpoint.progress
+        if not (folder / WEIGHTS).exists():
+            if progress.best_epoch != progress.epoch:
+                raise HardalignError(
+                    f"{folder}: the weights of the best epoch, {progress.best_epoch}, are gone, "
+                    f"and the checkpoint has those of epoch {progress.epoch}; bring {WEIGHTS} "
+                    "back, or start anew with --overwrite"
+                )
+            _save_weights(run, model, progress)
 
-
-def _train(process: Process, job: Job, reporter: Reporter) -> Progress:
-    """Train in one of the run's processes; the first alone writes and reports."""
-    config, folder, schedule = job.description.training, job.folder, job.description.schedule
-    torch.manual_seed(config.seed)
-    model = Network(job.description.model, job.description.vocabulary)
-    model.count(job.train)
-    checkpoint = read_checkpoint(folder)
-    if checkpoint is None:
-        model.prepare(job.train)
-        if job.start is not None:
-            weights = job.start.weights(arrays(model), job.description.vocabulary)
-            model.load_state_dict({name: torch.as_tensor(one) for name, one in weights.items()})
-    model.to(process.device, process.dtype)
-    optimizer = optim.Adam(model.parameters(), config.learning_rate, fused=True)
-    averaged = Averaged(model, optimizer) if config.average else None
-    answering = averaged.module if averaged else model  # what is validated and kept
-    if checkpoint is not None:
-        checkpoint.restore(model, optimizer, averaged)
-    progress = checkpoint.progress if checkpoint else Progress(config.learning_rate)
-    if process.rank == 0 and not (folder / WEIGHTS).exists():
-        if progress.best_epoch != progress.epoch:
-            raise HardalignError(
-                f"{folder}: the weights of the best epoch, {progress.best_epoch}, are gone, and "
-                f"the checkpoint has those of epoch {progress.epoch}; bring {WEIGHTS} back, or "
-                "start anew with overwrite"
-            )
-        _save_weights(job, answering, progress)
-
-    reporter.begin(progress, job)
-    if checkpoint is not None and _ended(progress, config):
-        reporter.note(f"{folder}: nothing was left to train after epoch {progress.epoch}")
-    try:
-        while not _ended(progress, config):
-            started = time.perf_counter()
-            if schedule is not None:
-                progress.learning_rate = schedule[progress.epoch]
-
-            # Step: order and dropout of an epoch follow from the seed and the epoch's number.
-            draw = random.Random(f"{config.seed} {progress.epoch}")
-            batches = shuffled_batches(job.train, config.batch_size, draw)
-            torch.manual_seed(draw.getrandbits(62) + process.rank)
-            for group in optimizer.param_groups:
-                group["lr"] = progress.learning_rate
-            loss = _pass(process, model, optimizer, batches, config.clip, reporter)
-            trained = time.perf_counter() - started
-
-            if process.rank == 0:
-                # Validate.
+        if run.call is not None:  # an ensemble says it once for all members
+            reporter.note(described(run.examples, description.model, config))
+        reporter.begin(progress, run)
+        if checkpoint is not None and ended(progress, config):
+            reporter.note(f"{folder}: nothing was left to train after epoch {progress.epoch}")
+        try:
+            while not ended(progress, config):
+                # Order and dropout of an epoch follow from the seed and the epoch's number.
+                started = time.perf_counter()
+                draw = random.Random(f"{config.seed} {progress.epoch}")
+                batches = shuffled_batches(pairs, config.batch_size, draw)
+                torch.manual_seed(draw.getrandbits(62))
+                loss = _epoch(model, optimizer, batches, progress, config, device, reporter)
+                trained = time.perf_counter() - started
                 progress.epoch += 1
                 _check_loss(loss, progress.epoch)
-                scores = development_scores(job, answering)
-                _check_loss(-scores.log_likelihood, progress.epoch)
-                rate = progress.learning_rate
+                scores = development_scores(run, model)
+                if scores is not None:
+                    _check_loss(-scores.log_likelihood, progress.epoch)
 
-                # Halve the learning rate where the log-likelihood has not improved for long enough.
-                best = progress.best_log_likelihood
-                progress.stale += 1
-                if best is None or scores.log_likelihood > best:
-                    progress.best_log_likelihood, progress.stale = scores.log_likelihood, 0
-                elif schedule is None and progress.stale >= config.patience:
-                    progress.learning_rate, progress.stale = progress.learning_rate / 2, 0
-
-                # Keep the best: most words right, then the smallest distance. By a schedule, the
-                # last: its development set has been learned too.
-                better = (scores.acc, -scores.mld) > (progress.best_acc, -progress.best_mld)
-                better = better or schedule is not None
-                if better:
+                rate = optimizer.param_groups[0]["lr"]
+                keep = config.recipe == "auto" or _halve_or_keep(progress, config, scores)
+                if keep:
                     progress.best_epoch = progress.epoch
-                    progress.best_acc, progress.best_mld = scores.acc, scores.mld
-                    _save_weights(job, answering, progress)
+                    _save_weights(run, model, progress)
 
-                # Save.
                 row = {
                     "epoch": progress.epoch,
                     "loss": loss,
-                    "dev_log_likelihood": scores.log_likelihood,
-                    "dev_acc": scores.acc,
-                    "dev_mld": scores.mld,
+                    "dev_log_likelihood": scores and scores.log_likelihood,
+                    "dev_acc": scores and scores.acc,
+                    "dev_mld": scores and scores.mld,
                     "learning_rate": rate,
-                    "words_per_second": len(job.train) / trained,
+                    "words_per_second": len(pairs) / trained,
                     "seconds": time.perf_counter() - started,
-                    "best": better,
+                    "best": keep,
                 }
                 progress.history.append(row)
-                save_checkpoint(folder, model, optimizer, averaged, progress)
+                save_checkpoint(folder, model, optimizer, progress)
                 reporter.epoch(row)
-            progress.epoch, progress.learning_rate = process.agree(
-                (progress.epoch, progress.learning_rate)
-            )
-    finally:
-        reporter.end()
+        finally:
+            reporter.end()
     return progress
 
 
-def _ended(progress: Progress, config: TrainingConfig) -> bool:
-    return progress.epoch >= config.epochs or progress.learning_rate < config.min_learning_rate
+def ended(progress: Progress, config: TrainingConfig) -> bool:
+    """Tells whether nothing is left to train."""
+    slow = config.recipe == "paper" and progress.learning_rate < config.min_learning_rate
+    return slow or progress.epoch >= config.epochs
+
+
+def _epoch(
+    model: Network,
+    optimizer: optim.Optimizer,
+    batches: Sequence[Sequence[Encoded]],
+    progress: Progress,
+    config: TrainingConfig,
+    device: torch.device,
+    reporter: Reporter,
+) -> float:
+    """One pass over the training pairs; returns the mean loss of a pair."""
+    model.train()
+    losses: list[Tensor] = []
+    done, total = 0, sum(map(len, batches))
+    for number, batch in enumerate(batches):
+        rate = progress.learning_rate
+        if config.recipe == "auto":
+            step = progress.epoch * len(batches) + number
+            rate = cosine_rate(config, step, config.epochs * len(batches))
+        for group in optimizer.param_groups:
+            group["lr"] = rate
+        optimizer.zero_grad()
+        loss = model.loss(collate(batch).to(device)).sum()
+        # The gradient is that of the mean over symbols, as in the paper's code: so is the norm at
+        # which it is clipped.
+        (loss / sum(len(pair.target) for pair in batch)).backward()  # type: ignore[no-untyped-call]
+        if config.clip is not None:
+            torch.nn.utils.clip_grad_norm_(model.parameters(), config.clip)
+        optimizer.step()
+        losses.append(loss.detach())  # read at the end: a GPU does not wait for each
+        done += len(batch)
+        reporter.advance(done, total)
+    return math.fsum(torch.stack(losses).tolist()) / total
+
+
+def _halve_or_keep(progress: Progress, config: TrainingConfig, scores: Scores | None) -> bool:
+    """The paper's recipe after an epoch: maybe halve the rate; returns whether it is the best.
+
+    The rate is halved where the log-likelihood has not improved for long enough. The best epoch has
+    most words right, then the smallest distance.
+    """
+    if scores is None:
+        raise HardalignError("the paper's recipe needs development data: give --dev")
+    progress.stale += 1
+    if progress.best_log_likelihood is None or scores.log_likelihood > progress.best_log_likelihood:
+        progress.best_log_likelihood, progress.stale = scores.log_likelihood, 0
+    elif progress.stale >= config.patience:
+        progress.learning_rate, progress.stale = progress.learning_rate / 2, 0
+    if (scores.acc, -scores.mld) <= (progress.best_acc, -progress.best_mld):
+        return False
+    progress.best_acc, progress.best_mld = scores.acc, scores.mld
+    return True
 
 
 def _check_loss(loss: float, epoch: int) -> None:
     if math.isnan(loss) or loss == math.inf:
         raise HardalignError(
-            f"training diverged in epoch {epoch}: the loss is {loss}; "
-            "try a smaller learning rate, or clip gradients at a norm of 5"
+            f"training diverged in epoch {epoch}: the loss is {loss}; try a smaller learning rate "
+            "(--set learning_rate=0.0005), or clip gradients (--set clip=1)"
         )
-
-
-def _pass(
-    process: Process,
-    model: Network,
-    optimizer: optim.Optimizer,
-    batches: Sequence[Sequence[Encoded]],
-    clip: float | None,
-    reporter: Reporter,
-) -> float:
-    """One pass over the training pairs; returns the mean loss of a pair."""
-    process.agree_on_buffers(model)
-    # Anew for each epoch, so that an epoch does not depend on what was before it.
-    scaler = torch.amp.GradScaler(process.device.type, enabled=process.precision == "16-mixed")
-    model.train()
-    losses: list[Tensor] = []
-    done, total = 0, sum(map(len, batches))
-    for batch in batches:
-        optimizer.zero_grad()
-        if share := batch[process.rank :: process.size]:
-            with process.autocast():
-                loss = model.loss(collate(share).to(process.device)).sum()
-            scaler.scale(loss * (1 / len(batch))).backward()  # type: ignore[no-untyped-call]
-            losses.append(loss.detach())
-        process.add_gradients(model)
-        if clip is not None:
-            scaler.unscale_(optimizer)
-            torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
-        scaler.step(optimizer)
-        scaler.update()
-        done += len(batch)
-        reporter.advance(done, total)
-    return process.total(losses) / total
 
 
 class Scores(NamedTuple):
@@ -188,13 +185,15 @@ class Scores(NamedTuple):
     mld: float
 
 
-def development_scores(job: Job, model: Network) -> Scores:
-    """Returns the scores by which the best epoch is chosen, from the side that answers."""
-    development = job.development
-    runtime = build_model(job.description.model, arrays(model), job.description.vocabulary)
+def development_scores(run: Run, model: Network) -> Scores | None:
+    """Returns the scores on the development set, from the side that answers; None without one."""
+    development, description = run.development, run.description
+    if not development.sources:
+        return None
+    runtime = build_model(description.model, arrays(model), description.vocabulary)
     log_probs = log_likelihoods(runtime, development.pairs)
     hypotheses = predictions(runtime, development.sources)
-    vocabulary, counted = job.description.vocabulary, job.description.format.counted
+    vocabulary, counted = description.vocabulary, description.format.counted
     words = [
         counted(vocabulary.target.decode(one.symbols, source.oov))
         for one, source in zip(hypotheses, development.sources, strict=True)
@@ -204,5 +203,36 @@ def development_scores(job: Job, model: Network) -> Scores:
     return Scores(math.fsum(log_probs) / max(1, len(log_probs)), metrics.acc, metrics.mld)
 
 
-def _save_weights(job: Job, model: Network, progress: Progress) -> None:
-    write_tensors(job.folder / WEIGHTS, arrays(model), {"epoch": progress.epoch})
+def _save_weights(run: Run, model: Network, progress: Progress) -> None:
+    write_tensors(run.folder / WEIGHTS, arrays(model), {"epoch": progress.epoch})
+
+
+def find_device(name: str) -> torch.device:
+    """Returns a device by name; ``auto`` is a GPU if there is one.
+
+    Raises:
+        HardalignError: If there is no such device here.
+    """
+    there = {
+        "cuda": torch.cuda.is_available(),
+        "mps": torch.backends.mps.is_available(),
+        "cpu": True,
+    }
+    if name == "auto":
+        name = next(kind for kind, is_there in there.items() if is_there)
+    if name not in there:
+        raise HardalignError(f"no device is called {name!r}; there are auto, {', '.join(there)}")
+    if not there[name]:
+        raise HardalignError(f"there is no {name} device here; choose --device auto")
+    return torch.device(name)
+
+
+@contextmanager
+def torch_threads(threads: int) -> Iterator[None]:
+    """Compute with so many threads for as long as the context lasts."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

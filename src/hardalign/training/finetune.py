@@ -1,4 +1,4 @@
-"""Training that begins with another model's weights, for new words and new symbols."""
+"""Fine-tuning: training that begins with another model's weights, also for new symbols."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hardalign.config import ModelConfig
+from hardalign.config import LEARNING_ONLY, ModelConfig
 from hardalign.data.text import Symbols, shorten
 from hardalign.data.vocabulary import RESERVED, Alphabet, Vocabulary
 from hardalign.errors import HardalignError
@@ -15,9 +15,6 @@ from hardalign.files import sha256
 from hardalign.model_folder import WEIGHTS, Tensors, find_model, load_folder
 from hardalign.systems.ops.numpy import Ints
 from hardalign.systems.parameters import ALIGNER_TABLE, parameter_shapes
-
-LEARNING_ONLY = ("dropout", "state_dropout", "symbol_dropout", "rare_dropout", "samples")
-"""The settings in which a model may differ from the one whose weights it goes on with."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +48,7 @@ class Start:
                     f"{theirs}, not {ours}; train the same system and size"
                 )
         checksum = sha256((folder / WEIGHTS).read_bytes())[:12]
-        return cls(f"{model} sha256:{checksum}", config, tensors, description.vocabulary)
+        return cls(f"{folder.name} sha256:{checksum}", config, tensors, description.vocabulary)
 
     def unknown(self, vocabulary: Vocabulary) -> str:
         """Returns in words which symbols of another vocabulary are new to the model."""

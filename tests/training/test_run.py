@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,10 +22,16 @@ from hardalign.model_folder import (
     description_files,
     read_description,
 )
-from hardalign.training.claim import HELD_OUT, claim_folder, default_threads
+from hardalign.training.run import HELD_OUT, Run, default_threads, open_folder
 from helpers import TINY, tiny_vocabulary
 
-RUN = Description(ModelConfig(), TrainingConfig(), FORMATS["pairs"], TINY, Origin())
+RUN = Description(ModelConfig(), TrainingConfig(recipe="paper"), FORMATS["pairs"], TINY, Origin())
+
+
+def claim_folder(
+    folder: Path, description: Description, note: Callable[[str], None] = print, **how: bool
+) -> Description:
+    return open_folder(Run(folder, description, [], [], **how), note).description
 
 
 def with_threads(threads: int | None) -> Description:

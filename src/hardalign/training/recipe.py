@@ -1,0 +1,104 @@
+"""Recipes: what decides epochs, batches, learning rates and dropout.
+
+``auto`` looks at how much data there is: Adam, a tenth of the steps to warm up, then one cosine to
+zero over a fixed number of epochs; the last weights are kept, so that development data serves for
+measuring and calibrating only. ``paper`` is that of Wu, Shapiro & Cotterell (2018): Adam at 0.001,
+halved after every epoch that does not improve the development log-likelihood, until it is below
+1e-5; the epoch with the best development accuracy is kept.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from hardalign.config import ModelConfig, Recipe, TrainingConfig
+from hardalign.data.text import plural
+
+PAPER = {"epochs": 50, "batch_size": 20, "learning_rate": 1e-3}
+PAPER_CLIP = 5.0
+"""The norm at which the paper's code clips the gradient of size large."""
+
+AUTO: tuple[tuple[float, dict[str, Any]], ...] = (
+    (
+        2_000,
+        {
+            "epochs": 20,
+            "batch_size": 8,
+            "learning_rate": 0.002,
+            "dropout": 0.4,
+            "state_dropout": 0.4,
+            "symbol_dropout": 0.2,
+        },
+    ),
+    (
+        8_000,
+        {
+            "epochs": 16,
+            "batch_size": 16,
+            "learning_rate": 0.002,
+            "dropout": 0.3,
+            "state_dropout": 0.2,
+            "symbol_dropout": 0.1,
+        },
+    ),
+    (50_000, {"epochs": 10, "batch_size": 32, "learning_rate": 0.003, "dropout": 0.2}),
+    (math.inf, {"epochs": 8, "batch_size": 32, "learning_rate": 0.003, "dropout": 0.2}),
+)
+"""For fewer pairs than this, these settings; figures in ``docs/results.md``."""
+INFLECTION = {"epochs": 14, "batch_size": 20, "learning_rate": 0.002, "dropout": 0.3}
+"""With tags, from ``FEW`` pairs on."""
+FEW = 2_000
+LARGE = {"learning_rate": 0.0015, "clip": 0.7}
+"""Of the paper's large models: at most this rate."""
+
+
+def decide(recipe: Recipe, pairs: int, size: ModelConfig, tagged: bool) -> dict[str, Any]:
+    """Returns the settings that a recipe has for so many training pairs.
+
+    Args:
+        recipe: Its name.
+        pairs: How many there are to learn from.
+        size: The sizes of the model.
+        tagged: Whether sources have tags that can be beside them, as in inflection.
+    """
+    large = size.encoder_layers > 1 or size.decoder >= 400
+    if recipe == "paper":
+        return {**PAPER, "clip": PAPER_CLIP if large else None}
+    settings = dict(next(settings for below, settings in AUTO if pairs < below))
+    settings["batch_size"] = max(5, min(settings["batch_size"], pairs // 100))
+    if tagged and pairs >= FEW:
+        settings = dict(INFLECTION)
+    if tagged:
+        settings["tags"] = "beside"
+    if large:
+        settings["learning_rate"] = min(settings["learning_rate"], LARGE["learning_rate"])
+        settings["dropout"] = max(settings["dropout"], size.dropout)
+        settings["clip"] = LARGE["clip"]
+    return settings
+
+
+def described(pairs: int, model: ModelConfig, training: TrainingConfig) -> str:
+    """Returns what was decided, in a line for the user."""
+    parts = [
+        plural(training.epochs, "epoch", "epochs"),
+        f"batch {training.batch_size}",
+        f"learning rate {training.learning_rate:g}",
+        f"dropout {model.dropout:g}",
+    ]
+    for name in ("state_dropout", "symbol_dropout", "unk_dropout"):
+        if value := getattr(model, name):
+            parts.append(f"{name.replace('_', ' ')} {value:g}")
+    if training.hallucinate:
+        parts.append(f"{training.hallucinate} hallucinated")
+    other = "--recipe paper for the paper's" if training.recipe == "auto" else "the paper's recipe"
+    return f"{pairs:,} pairs: {', '.join(parts)}; {other}"
+
+
+def cosine_rate(config: TrainingConfig, step: int, steps: int) -> float:
+    """Returns the learning rate of a step, counted from 0: up to the peak, then down to zero."""
+    done = (step + 1) / (steps + 1)
+    if done < config.warmup:
+        return config.learning_rate * done / config.warmup
+    left = (1 - done) / (1 - config.warmup)
+    return config.learning_rate * (1 - math.cos(math.pi * left)) / 2
