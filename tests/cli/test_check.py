@@ -28,3 +28,10 @@ def test_against_and_json(command: Command, pairs: Path, tmp_path: Path) -> None
 def test_a_file_that_cannot_be_read(command: Command, pairs: Path, tmp_path: Path) -> None:
     assert_complains(command("check", pairs, "--format", "sigmorphon"), "line 1", "expected 3")
     assert_complains(command("check", pairs, "--against", tmp_path / "no"), "no such file")
+
+
+def test_data_cannot_command_the_terminal(command: Command) -> None:
+    poison = "\x1b]0;owned\x07\x9b31m"
+    result = command("check", "-", stdin=f"{poison}a\tb\n{poison}a\tb\n".encode())
+    assert "line 2: \\x1b]0;owned" in result.out
+    assert not set("\x1b\x07\x9b") & set(result.out + result.err)

@@ -127,7 +127,7 @@ def test_untrained_model(model: Path, command: Command) -> None:
     [
         (b"", ["empty"]),
         (b"\n  \n\n", ["3 lines are blank"]),
-        (b"ab\tAB\nba\n", ["line 2", "expected 2", "found 1", "another format"]),
+        (b"ab\tAB\nba\n", ["line 2", "expected 2", "found 1", "another --format"]),
         (b"ab\tAB\nba\tBA\tN\n", ["line 2", "found 3"]),
         (b"ab\tAB\nb\xff\tBA\n", ["line 2", "UTF-8"]),
         (b"ab\tAB\n\tBA\n", ["line 2", "column 1", "source is empty"]),

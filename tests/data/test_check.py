@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from hardalign.data.check import FEW, MANY, Finding, Report, check
+from hardalign.data.check import FEW, MANY, Finding, Report, check, quick_check
 from hardalign.data.formats import FORMATS, Format
 from hardalign.data.reading import examples_of
 
@@ -32,19 +32,6 @@ def clean(count: int) -> list[tuple[str, ...]]:
 def test_what_is_not_odd_is_not_found() -> None:
     assert list(findings(clean(50))) == ["size"]
     assert findings(clean(50), against=clean(60)[50:]) == {}
-
-
-def test_headings_are_no_pair() -> None:
-    for layout, heading in (
-        ("pairs", ("Source", "Target")),
-        ("lexicon", ("word", "IPA")),
-        ("sigmorphon", ("lemma", "form", "features")),
-    ):
-        row = ("cat", "K AE T", "N")[: len(heading)]
-        assert heading[0] in findings([heading, row], FORMATS[layout])["header"].message
-        assert "header" not in findings([row, heading], FORMATS[layout])
-    for pair in (("phoneme", "phonemes", "N;PL"), ("word", "worded", "V"), ("form", "formen", "N")):
-        assert "header" not in findings([pair], FORMATS["sigmorphon"])
 
 
 def test_figures() -> None:
@@ -147,9 +134,65 @@ def test_blanks_at_the_ends() -> None:
     assert "blanks at the ends" not in phones
 
 
+def problems(rows: list[tuple[str, ...]], layout: Format = PAIRS) -> list[str]:
+    return quick_check(examples_of(rows, layout), layout)
+
+
+LEXICON: list[tuple[str, ...]] = [
+    ("cat", "K AE1 T"),
+    ("action", "AE1 K SH AH0 N"),
+    ("of", "AH1 V"),
+    ("thought", "TH AO1 T"),
+    ("knights", "N AY1 T S"),
+]
+
+
 def test_a_lexicon_that_is_read_as_pairs() -> None:
-    lexicon = [("cat", "K AE1 T"), ("a", "AH0"), ("of", "AH1 V")]
-    assert "format is lexicon" in findings(lexicon)["blanks in targets"].message
-    assert "blanks in targets" not in findings(lexicon, FORMATS["lexicon"])
-    names = [("new york", "Нью Йорк"), ("boston", "Бостон"), ("los angeles", "Лос Анджелес")]
-    assert "blanks in targets" not in findings(names)
+    (problem,) = problems(LEXICON)
+    assert "'K AE1 T'" in problem
+    assert "--format lexicon" in problem
+    assert findings(LEXICON)["format"].message == problem
+    assert problems(LEXICON, FORMATS["lexicon"]) == []
+    assert problems(LEXICON[:4]) == []  # too few to be sure
+
+
+def test_spaced_letters() -> None:
+    spaced = [(" ".join(word), phones) for word, phones in LEXICON]
+    assert all("--format spaced" in problem for problem in problems(spaced))
+    assert len(problems(spaced)) == 2
+    assert "--format spaced" in problems(spaced, FORMATS["lexicon"])[0]
+    assert problems(spaced, FORMATS["spaced"]) == []
+
+
+def test_pairs_with_blanks_that_are_no_separators() -> None:
+    names = [("new york", "Нью Йорк"), ("los angeles", "Лос Анджелес"), ("san jose", "Сан-Хосе")]
+    korean = [("barack obama", "버락 오바마"), ("kim min su", "김 민 수"), ("ji sung", "지 성")]
+    pinyin = [("北京大学", "bei jing da xue"), ("中国", "zhong guo"), ("香港", "xiang gang")]
+    letters = [("a", "b c"), ("b", "d e"), ("c", "f g")]
+    for rows in (names, korean, pinyin, letters):
+        assert problems([*rows, *rows]) == []
+
+
+def test_tags_in_the_column_of_forms() -> None:
+    forms = [("walk", "V;PST", "walked"), ("go", "V;PRS;3;SG", "goes"), ("go", "V", "go")] * 3
+    (problem,) = problems(forms, FORMATS["sigmorphon"])
+    assert "--columns source,tags,target" in problem
+    right = replace(FORMATS["sigmorphon"], columns=("source", "tags", "target"))
+    assert problems(forms, right) == []
+    assert problems([(x, y, t) for x, t, y in forms], FORMATS["sigmorphon"]) == []
+    shouted = [("NATO", "NATOS", "N;PL"), ("EU", "EUS", "N;PL")] * 3
+    assert problems(shouted, FORMATS["sigmorphon"]) == []
+
+
+def test_quotation_marks_of_a_spreadsheet() -> None:
+    rows = [(f'"{word}"', f'"{phones}"') for word, phones in LEXICON]
+    assert "call the file .csv" in problems(rows, FORMATS["lexicon"])[0]
+    assert problems([(word, f'"{phones}"') for word, phones in LEXICON], FORMATS["lexicon"]) == []
+
+
+def test_whole_words_as_symbols() -> None:
+    words = [(f"{n:b}"[2:], f"x{n:b}") for n in range(8, 40)]
+    assert "--format pairs" in problems(words, FORMATS["lexicon"])[0]
+    assert problems(words) == []
+    labels = [(word, ("English", "Deutsch")[n % 2]) for n, (word, _) in enumerate(words)]
+    assert problems(labels, FORMATS["lexicon"]) == []

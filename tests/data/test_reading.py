@@ -1,3 +1,4 @@
+import csv
 import gzip
 import io
 import subprocess
@@ -212,7 +213,7 @@ def test_a_missing_column(refused, purpose):
     assert error.line == 2
     assert str(error).endswith(
         "line 2: expected 2 TAB-separated columns (source, target), found 1 in 'word'; "
-        "choose another format or name the columns"
+        "choose another --format or name the --columns"
     )
 
 
@@ -425,3 +426,83 @@ def test_blank_lines_are_reported() -> None:
     one, several = Skipped(1, 3), Skipped(2, 5)
     assert one.report("-", "left out") == "standard input: 1 blank line left out (first: line 3)"
     assert several.report("a", "left out") == "a: 2 blank lines left out (first: line 5)"
+
+
+# --- tables of spreadsheets
+
+
+def test_a_header_is_left_out_and_said(read):
+    skipped = Skipped()
+    examples = read("Word\tIPA\ncat\tK AE T\n", "lexicon", skipped=skipped)
+    assert [(example.text, example.line) for example in examples] == [("cat", 2)]
+    assert skipped.report("words.tsv", "left out") == ("words.tsv: the header (Word, IPA) left out")
+    assert [one.text for one in read("word\tIPA\ncat\t\n", "lexicon", "prediction")] == ["cat"]
+
+
+@pytest.mark.parametrize(
+    ("text", "format"),
+    [
+        ("phoneme\tphonemes\tN;PL\n", "sigmorphon"),
+        ("word\tworded\tV\n", "sigmorphon"),
+        ("cat\tkat\nword\tIPA\n", "pairs"),
+        ("word\tW ER D\n", "lexicon"),
+    ],
+)
+def test_a_word_is_no_header(read, text, format):  # noqa: A002
+    assert len(read(text, format)) == text.count("\n")
+    assert read("word\nform\n", "pairs", "prediction")[0].text == "word"
+
+
+def test_a_header_that_names_the_columns_in_another_order(refused):
+    error = refused("lemma\tfeatures\tform\ngo\tV;PST\twent\n", "sigmorphon")
+    assert "give --columns source,tags,target" in str(error)
+    assert "--columns target,source" in str(refused("IPA\tword\nkat\tcat\n"))
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_table_of_a_spreadsheet(tmp_path, delimiter, packed):
+    rows = [("Word", "IPA"), ('"Go", she; said', "g o"), ("", ""), ("don't", 'd"o"n t'), ("a", "b")]
+    stream = io.StringIO()
+    csv.writer(stream, delimiter=delimiter, quoting=csv.QUOTE_ALL).writerows(rows)  # with CRLF
+    content = ("\ufeff" + stream.getvalue()).encode()
+    path = tmp_path / ("words.CSV.gz" if packed else "words.csv")
+    path.write_bytes(gzip.compress(content) if packed else content)
+    skipped = Skipped()
+    examples = list(read_examples(path, FORMATS["lexicon"], "training", skipped=skipped))
+    assert [example.text for example in examples] == ['"Go", she; said', "don't", "a"]
+    assert [example.line for example in examples] == [2, 4, 5]
+    assert examples[1].targets == (('d"o"n', "t"),)
+    assert skipped == Skipped(1, 3, "Word, IPA")
+    if delimiter == "\t":  # a header is enough to know a spreadsheet by
+        path = tmp_path / "words.tsv"
+        path.write_bytes(content)
+        assert list(read_examples(path, FORMATS["lexicon"], "training")) == examples
+
+
+def test_without_a_header_all_of_a_csv_file_is_data(tmp_path):
+    path = tmp_path / "words.csv"
+    path.write_text('cat,"k, t"\ndog,d\n')
+    examples = read_examples(path, FORMATS["pairs"], "training")
+    assert [(one.text, "".join(one.targets[0])) for one in examples] == [
+        ("cat", "k, t"),
+        ("dog", "d"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "message"),
+    [
+        ('word,ipa\na,b\nc,"d\ne",f\n', 3, "a cell with a line break"),
+        ('word,ipa\na,b\nc,"d\ne,f\n', 3, "do not match"),
+        ('word,ipa\na,"b"c\n', 2, "do not match"),
+        ("word,ipa\na,b,c\n", 2, "expected 2"),
+        ("word,ipa\n\n", None, "there is a header only"),
+    ],
+)
+def test_damaged_tables(tmp_path, content, line, message):
+    path = tmp_path / "words.csv"
+    path.write_text(content)
+    with pytest.raises(InputError, match=message) as caught:
+        list(read_examples(path, FORMATS["pairs"], "training"))
+    assert caught.value.line == line

@@ -210,3 +210,10 @@ for steps in range(1000):
             assert len(left) in (0, 3)
         split_file(file, FORMATS["pairs"], out, overwrite=True)  # and all can be written anew
         assert {path.name for path in out.iterdir()} == whole[0].keys()
+
+
+def test_a_table_of_a_spreadsheet_becomes_plain_lines(tmp_path: Path) -> None:
+    rows = "".join(f'"w{n}","a ""b"" {n}"\r\n' for n in range(10))
+    (tmp_path / "all.csv").write_bytes(b"word,IPA\r\n" + rows.encode())
+    parts = split_file(tmp_path / "all.csv", FORMATS["lexicon"], tmp_path / "out")
+    assert sorted(chain(*map(lines_of, parts))) == [f'w{n}\ta "b" {n}' for n in range(10)]

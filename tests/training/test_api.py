@@ -51,21 +51,27 @@ def test_sizes_of_ones_own_take_the_system_that_is_asked_for(tmp_path):
     assert predictor.description.model == replace(TINY, system="soft")
 
 
-def test_a_lexicon_that_is_read_as_pairs_is_noticed(tmp_path, monkeypatch):
-    notes = []
-    monkeypatch.setattr(Reporter, "note", lambda self, text: notes.append(text))
-    train(epochs=0, out=tmp_path / "lexicon")
-    assert not any("format is lexicon" in note for note in notes)
-    train(format="pairs", epochs=0, out=tmp_path / "pairs")
-    assert sum("format is lexicon" in note for note in notes) == 1
+def test_a_lexicon_that_is_read_as_pairs_is_refused(tmp_path):
+    rows = [(word, "K AE1 T S") for word in ("cats", "kats", "catz", "katz", "cads")]
+    file = tmp_path / "lexicon.tsv"
+    file.write_text("".join(f"{word}\t{phones}\n" for word, phones in rows))
+    for data in (rows, file):
+        with pytest.raises(hardalign.HardalignError, match="give --format lexicon"):
+            hardalign.train(data, data, epochs=0, out=tmp_path / "m")
+    assert not (tmp_path / "m").exists()
 
 
-def test_a_header_is_noticed(tmp_path, monkeypatch):
+def test_a_header_is_left_out_of_a_file_and_refused_in_rows(tmp_path, monkeypatch):
     notes = []
     monkeypatch.setattr(Reporter, "note", lambda self, text: notes.append(text))
     rows = [("word", "pronunciation"), ("cat", "K AE T")]
-    hardalign.train(rows, rows, format="lexicon", epochs=0, out=tmp_path / "m")
-    assert sum("looks like a header" in note for note in notes) == 1
+    with pytest.raises(hardalign.HardalignError, match="train rows, line 1: word, pronunciation"):
+        hardalign.train(rows, rows, format="lexicon", epochs=0, out=tmp_path / "m")
+    file = tmp_path / "lexicon.tsv"
+    file.write_text("".join("\t".join(row) + "\n" for row in rows))
+    model = hardalign.train(file, file, format="lexicon", epochs=0, out=tmp_path / "m")
+    assert model.description.vocabulary.source.letters == tuple("act")
+    assert sum("the header (word, pronunciation) passed over" in note for note in notes) == 2
 
 
 @pytest.mark.parametrize(

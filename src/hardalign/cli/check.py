@@ -41,6 +41,7 @@ def check(
     from hardalign.data import check as data_check
     from hardalign.data.formats import FORMATS
     from hardalign.data.reading import Skipped, read_examples
+    from hardalign.data.text import printable
 
     layout = files.resolve(FORMATS["pairs"])
     read = partial(
@@ -52,7 +53,7 @@ def check(
     skipped = Skipped()
     training = None if against is None else read(against)
     report = data_check.check(read(file, skipped=skipped), layout, training)
-    print(dumps(report.to_dict(), ensure_ascii=False) if json else _text(report))
+    print(dumps(report.to_dict(), ensure_ascii=False) if json else printable(_text(report)))
     note(skipped.report(file, "passed over"))
 
 

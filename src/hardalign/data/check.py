@@ -7,10 +7,11 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import islice
 from statistics import median
 
 from hardalign.data.formats import Example, Format, training_pairs
-from hardalign.data.text import Symbols, describe, is_invisible, look_alikes
+from hardalign.data.text import Symbols, describe, is_invisible, look_alikes, shorten
 
 RARE = 3
 """Symbols with fewer occurrences are rare: a model cannot learn them."""
@@ -18,14 +19,8 @@ LONG = 4
 """A prediction is cut off at so many times the length of its source."""
 FEW, MANY = 1000, 20_000
 """Pairs below which any model starves, and from which on the large size can be fed."""
-BLANKS, SHORT = 0.5, 3
-"""The share of targets with blanks, and the mean length of what is between them, from which and up
-to which these are taken for symbols."""
-HEADING = re.compile(
-    "source|target|input|output|word|spelling|letters|graphemes?|phonemes?|phones|pronunciation|"
-    "transcription|ipa|lemma|form|name|transliteration"
-)
-"""What the columns of a table are called."""
+SHORT = 2.3
+"""Symbols of phonetic alphabets have fewer characters on average, syllables have more."""
 SAMPLES = 5
 """The most examples that a finding shows."""
 
@@ -59,6 +54,80 @@ class Report:
         return asdict(self)
 
 
+MOST_CHECKED = 2000
+"""Pairs that the quick check looks at."""
+LEAST_CHECKED = 5
+"""Fewer pairs show nothing surely."""
+_TAGS = re.compile(r"[A-Z0-9][A-Z0-9.,+/()_:{}<>=|*%;-]*")
+
+
+def quick_check(examples: Iterable[Example], format: Format) -> list[str]:  # noqa: A002
+    """Return in what way examples are surely not what their format says, and what would be right.
+
+    Only what leaves no doubt counts: names in two words are pairs with blanks, not phonemes.
+    """
+    pairs = list(islice(training_pairs(examples), MOST_CHECKED))
+    if len(pairs) < LEAST_CHECKED:
+        return []
+    sources = [format.join_source(pair.source) for pair in pairs]
+    targets = [format.join_target(pair.targets[0]) for pair in pairs]
+    tags = [format.tag_separator.join(pair.tags) for pair in pairs]
+    problems = []
+
+    def share(texts: Iterable[str], holds: Callable[[str], object]) -> float:
+        return sum(map(bool, map(holds, texts))) / len(pairs)
+
+    if share(sources + targets, lambda text: len(text) > 1 and text[0] == text[-1] == '"') > 1.8:
+        problems.append(
+            "sources and targets are in quotation marks, as spreadsheets write them, and these "
+            "would be letters; call the file .csv, or remove them"
+        )
+    if (
+        share(targets, _TAGS.fullmatch) > 0.9
+        and share(targets, lambda text: format.tag_separator in text) > 0.5
+        and share(tags, _TAGS.fullmatch) < 0.1
+        and any(tags)
+    ):
+        columns = ",".join({"target": "tags", "tags": "target"}.get(c, c) for c in format.columns)
+        problems.append(
+            f"targets such as {shorten(targets[0])} look like tags, and tags such as "
+            f"{shorten(tags[0])} like forms; give --columns {columns}"
+        )
+    letters = not format.source_separator and share(sources, _is_spaced) > 0.9
+    if letters and sum(len(text) > 1 for text in sources) > len(sources) / 2:
+        problems.append(
+            f"sources such as {shorten(sources[0])} look like letters with blanks between them; "
+            "give --format spaced (or --source-separator ' ')"
+        )
+    parts = [target.split() for target in targets]
+    count, length = sum(map(len, parts)), sum(len(part) for own in parts for part in own)
+    if (
+        not format.target_separator
+        and share(targets, lambda text: " " in text) > 0.8
+        and count > 3 * (len(pairs) if letters else sum(len(text.split()) for text in sources))
+        and length < SHORT * count
+    ):
+        problems.append(
+            f"targets such as {shorten(targets[0])} look like symbols with blanks between them; "
+            f"give --format {'spaced' if letters else 'lexicon'} (or --target-separator ' ')"
+        )
+    if (
+        format.target_separator == " "
+        and share(targets, lambda text: len(text.split()) == 1) > 0.95
+        and length > 4 * len(pairs)
+        and len(set(targets)) > max(20, len(pairs) / 2)
+    ):
+        problems.append(
+            f"targets such as {shorten(targets[0])} have no blanks, so that each would be one "
+            "symbol; give --format pairs (or --target-separator '')"
+        )
+    return problems
+
+
+def _is_spaced(text: str) -> bool:
+    return all(len(part) <= 1 for part in text.split(" "))
+
+
 def check(
     examples: Iterable[Example], layout: Format, against: Iterable[Example] | None = None
 ) -> Report:
@@ -78,7 +147,7 @@ def check(
         *_symbols("target", [pair.targets[0] for pair in pairs], pairs, rare),
         *_symbols("tag", [pair.tags for pair in pairs], pairs, rare),
         *_untagged(pairs, layout),
-        *_headings(pairs, layout),
+        *(Finding("format", len(pairs), problem) for problem in quick_check(pairs, layout)),
         *_blanks(pairs, layout),
         *_spellings(spelt, layout),
         *_lengths(pairs, layout),
@@ -181,24 +250,6 @@ def _symbols(
     ]
 
 
-def _headings(pairs: Sequence[Example], layout: Format) -> list[Finding]:
-    """Finds a first line that is no pair."""
-    advice = header(pairs, layout)
-    return [Finding("header", 1, advice)] if advice else []
-
-
-def header(pairs: Sequence[Example], layout: Format) -> str | None:
-    """Returns advice if the first pair seems to be the headings of its columns."""
-    if not pairs:
-        return None
-    first = pairs[0]
-    source, target = first.text.casefold(), layout.join_target(first.targets[0]).casefold()
-    alike = source.startswith(target) or target.startswith(source)  # phoneme, phonemes
-    if alike or not (HEADING.fullmatch(source) and HEADING.fullmatch(target)):
-        return None
-    return f"{_show(first, layout)} looks like a header; remove it, or it is learned as a pair"
-
-
 def _blanks(pairs: Sequence[Example], layout: Format) -> list[Finding]:
     """Finds blanks that are symbols and perhaps should not be."""
     edges = [
@@ -208,22 +259,7 @@ def _blanks(pairs: Sequence[Example], layout: Format) -> list[Finding]:
             part[0].isspace() or part[-1].isspace() for part in (pair.source, *pair.targets) if part
         )
     ]
-    found = _finding("blanks at the ends", "of sources or targets, where they are symbols", edges)
-    if advice := separated_targets(pairs, layout):
-        found.append(Finding("blanks in targets", len(pairs), advice))
-    return found
-
-
-def separated_targets(pairs: Iterable[Example], layout: Format) -> str | None:
-    """Returns advice if each character of a target is a symbol, but blanks seem to part symbols."""
-    targets = ["".join(target) for pair in pairs for target in pair.targets]
-    parts = [part for target in targets for part in target.split(" ")]
-    blanks = sum(" " in target for target in targets)
-    if layout.target_separator or blanks < BLANKS * len(targets) or not parts:
-        return None
-    if sum(map(len, parts)) > SHORT * len(parts):
-        return None
-    return "targets look like symbols with blanks between them; if they are, the format is lexicon"
+    return _finding("blanks at the ends", "of sources or targets, where they are symbols", edges)
 
 
 def _spellings(spelt: Sequence[Example], layout: Format) -> list[Finding]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import codecs
+import csv
 import gzip
 import io
+import re
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,12 +26,12 @@ MAX_LINE_BYTES = 1 << 24
 
 
 def file_name(file: str | Path) -> str:
-    """Returns the name of a file as messages show it."""
+    """Return the name of a file as messages show it."""
     return "standard input" if str(file) == "-" else str(file)
 
 
 def read_lines(file: str | Path) -> Iterator[str]:
-    r"""Gives the lines of a UTF-8 file one by one, without their line ends.
+    r"""Yield the lines of a UTF-8 file one by one, without their line ends.
 
     ``-`` is standard input. Compressed data is recognised by its first bytes, whatever the name.
     A line ends in ``\n`` or ``\r\n`` and nowhere else: other characters that Unicode counts as
@@ -114,18 +116,21 @@ Purpose = Literal["training", "evaluation", "prediction"]
 
 @dataclass
 class Skipped:
-    """Counts what was passed over, so that the caller can report it."""
+    """What was not read as an example, for a remark to the user."""
 
     blank_lines: int = 0
     first_blank: int = 0
     """The line of the first one, counted from 1."""
+    header: str = ""
+    """The headings of the columns, where the file has some."""
 
     def report(self, file: str | Path, what_happened: str) -> str | None:
-        """Returns one line about the blank lines of a file, or None if there were none."""
-        if not self.blank_lines:
-            return None
-        lines = plural(self.blank_lines, "blank line", "blank lines")
-        return f"{file_name(file)}: {lines} {what_happened} (first: line {self.first_blank})"
+        """Return one line about the header and the blank lines of a file, or None."""
+        parts = [f"the header ({self.header})"] if self.header else []
+        if self.blank_lines:
+            parts.append(plural(self.blank_lines, "blank line", "blank lines"))
+        first = f" (first: line {self.first_blank})" if self.blank_lines else ""
+        return f"{file_name(file)}: {' and '.join(parts)} {what_happened}{first}" if parts else None
 
 
 def read_examples(
@@ -136,7 +141,7 @@ def read_examples(
     allow_empty: bool = False,
     skipped: Skipped | None = None,
 ) -> Iterator[Example]:
-    """Gives the examples of a file one by one, in constant memory.
+    """Yield the examples of a file one by one, in constant memory.
 
     The file is opened when the first example is taken, so that is when errors come.
 
@@ -169,20 +174,26 @@ def examples_in(
     name: str,
     allow_empty: bool = False,
     skipped: Skipped | None = None,
+    spelt: dict[int, str] | None = None,
 ) -> Iterator[Example]:
-    """Gives the examples of a file's lines, as ``read_examples`` does; messages say ``name``."""
+    """Yield the examples of a file's lines, as ``read_examples`` does.
+
+    ``name`` is the file's, for messages. ``spelt`` is given the cells of every example, joined by
+    TABs, by line.
+    """
     if purpose != "prediction" and "target" not in format.columns:
         columns = ",".join(format.columns)
         raise HardalignError(
             f"{purpose} needs a target, but the columns are {columns!r}; name one of them target"
         )
     fields = _Fields(name, format, purpose, allow_empty)
-    if format.is_xml:
-        xml, lines = _looks_like_xml(lines)
-        if xml or purpose != "prediction":
-            yield from _read_news(lines, fields)
-            return
-    yield from _read_table(lines, fields, Skipped() if skipped is None else skipped)
+    first, lines = _peek(lines)
+    if format.is_xml and (purpose != "prediction" or not first or first.lstrip()[0] == "<"):
+        yield from _read_news(lines, fields)
+        return
+    skipped = Skipped() if skipped is None else skipped
+    rows = _rows(first, lines, fields, skipped)
+    yield from _read_table(rows, fields, skipped, spelt)
 
 
 def examples_of(
@@ -192,7 +203,7 @@ def examples_of(
     name: str = "rows",
     allow_empty: bool = False,
 ) -> Iterator[Example]:
-    """Gives the examples of rows in memory: one string for each column of the format.
+    """Yield the examples of rows in memory: one string for each column of the format.
 
     >>> next(examples_of([("cat", "K AE T")], FORMATS["lexicon"])).targets
     (('K', 'AE', 'T'),)
@@ -208,12 +219,14 @@ def examples_of(
     """
     fields = _Fields(name, format, "training", allow_empty)
     for number, row in enumerate(rows, start=1):
+        if number == 1 and _headings(row, format.columns):
+            fields.fail(f"{', '.join(row)} is a header; leave it out", number)
         yield _example(row, number, {len(format.columns): format.columns}, fields)
 
 
 @dataclass(frozen=True)
 class _Fields:
-    """Cuts the fields of a file into symbols, and says where one is not as it must be."""
+    """Cuts the fields of a file into symbols; its errors name the place."""
 
     file: str
     format: Format
@@ -221,14 +234,14 @@ class _Fields:
     allow_empty: bool
 
     def source(self, text: str, line: int, column: int | None = None) -> Symbols:
-        """Cuts a source, which must not be empty."""
+        """Cut a source, which must not be empty."""
         symbols = self.symbols(self.format.source_symbols, text, line, column)
         if not symbols:
             self.fail("the source is empty; fill it in, or check format and columns", line, column)
         return symbols
 
     def targets(self, text: str, line: int, column: int | None = None) -> tuple[Symbols, ...]:
-        """Cuts a target; for prediction an empty one is none."""
+        """Cut a target; for prediction an empty one is none."""
         symbols = self.symbols(self.format.target_symbols, text, line, column)
         if symbols:
             return (symbols,)
@@ -239,57 +252,137 @@ class _Fields:
         return ((),)
 
     def tags(self, text: str, line: int, column: int) -> Symbols:
-        """Cuts a list of tags."""
+        """Cut a list of tags."""
         return self.symbols(self.format.tag_symbols, text, line, column)
 
     def symbols(
         self, cut: Callable[[str], Symbols], text: str, line: int, column: int | None
     ) -> Symbols:
-        """Cuts a text by ``cut``, and adds the place to what it complains of."""
+        """Cut a text by ``cut``, and add the place to its errors."""
         try:
             return cut(text)
         except HardalignError as error:
             self.fail(str(error), line, column)
 
     def fail(self, message: str, line: int | None = None, column: int | None = None) -> NoReturn:
-        """Raises an error that says the place."""
+        """Raise an error that names the place."""
         raise InputError(message, file=self.file, line=line, column=column)
 
 
-def _looks_like_xml(lines: Iterator[str]) -> tuple[bool, Iterator[str]]:
-    """Says whether the first line that is not blank begins with ``<``, and gives all lines back."""
+def _peek(lines: Iterator[str]) -> tuple[str, Iterator[str]]:
+    """Return the first line that is not blank, or nothing, and all lines."""
     blank = 0
     for line in lines:
         if line.strip():
-            return line.lstrip().startswith("<"), chain(repeat("", blank), [line], lines)
+            return line, chain(repeat("", blank), [line], lines)
         blank += 1
-    return True, repeat("", blank)  # with the other files without a name
+    return "", repeat("", blank)
 
 
-def _read_table(lines: Iterable[str], fields: _Fields, skipped: Skipped) -> Iterator[Example]:
+HEADINGS = {
+    "source": "source|input|word|spelling|letters|graphemes?|orthography|lemma|name",
+    "target": "target|output|phonemes?|phones|pronunciation|transcription|ipa|form|transliteration",
+    "tags": "tags?|features?|feats|msd|morphology",
+}
+"""What the columns of a table are called."""
+
+
+def _headings(cells: Sequence[str], columns: Sequence[str]) -> list[str]:
+    """Return which column each heading of a header names, or nothing if a row is no header."""
+    if len(cells) != len(columns) or sum(column != "-" for column in columns) < 2:
+        return []
+    words = [cell.strip().casefold() for cell in cells]
+    named = dict(zip(columns, words, strict=True))
+    source, target = named["source"], named.get("target", "")
+    if target and (source.startswith(target) or target.startswith(source)):  # phoneme, phonemes
+        return []
+    kinds = [
+        next((kind for kind, names in HEADINGS.items() if re.fullmatch(names, word)), "-")
+        for word in words
+    ]
+    named = dict(zip(columns, kinds, strict=True))
+    return kinds if all(named[column] != "-" for column in columns if column != "-") else []
+
+
+def _rows(
+    first: str, lines: Iterator[str], fields: _Fields, skipped: Skipped
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number and the cells of each line, no cells for a blank one.
+
+    A table of a spreadsheet, which has a header or is called .csv, is read with its quotation
+    marks; in other files a quotation mark is a character. A header is left out.
+    """
+    is_csv = fields.file.lower().removesuffix(".gz").endswith(".csv")
+    delimiter = max(",;\t", key=first.count) if is_csv else "\t"
+    columns = fields.format.columns
+    try:
+        cells = next(csv.reader([first], delimiter=delimiter), [])
+    except csv.Error:  # a cell of 100,000 characters
+        cells = []
+    kinds = _headings(cells, columns)
+    if not is_csv and not kinds:
+        for number, line in enumerate(lines, start=1):
+            blank = not line or (line.isspace() and "\t" not in line)
+            yield number, [] if blank else line.split("\t")
+        return
+    if kinds != list(columns) and sorted(kinds) == sorted(columns):
+        fields.fail(
+            f"the header says {', '.join(cells)}, but the columns are read as "
+            f"{', '.join(columns)}; give --columns {','.join(kinds)}"
+        )
+    skipped.header = ", ".join(cells) if kinds else ""
+    start = 1
+    reader = csv.reader((f"{line}\n" for line in lines), delimiter=delimiter, strict=True)
+    try:
+        for row in reader:
+            if any("\n" in cell or "\t" in cell for cell in row):
+                fields.fail("a cell with a line break or TAB in quotation marks", start)
+            if not any(row):
+                yield start, []
+            elif kinds:
+                kinds = []  # this was the header
+            else:
+                yield start, row
+            start = reader.line_num + 1
+    except csv.Error as error:
+        fields.fail(f"quotation marks that do not match ({error}); mend or remove them", start)
+
+
+def _read_table(
+    rows: Iterable[tuple[int, list[str]]],
+    fields: _Fields,
+    skipped: Skipped,
+    spelt: dict[int, str] | None,
+) -> Iterator[Example]:
     prediction = fields.purpose == "prediction"
     full = fields.format.columns
     layouts = {len(full): full}
     if prediction:
         bare = tuple(column for column in full if column in ("source", "tags"))
         layouts.setdefault(len(bare), bare)
-    number = 0
+    number = waiting = 0
     any_example = False
-    for number, line in enumerate(lines, start=1):
-        if not line or (line.isspace() and "\t" not in line):
+    for number, cells in rows:
+        if not cells:
             skipped.blank_lines += 1
             skipped.first_blank = skipped.first_blank or number
             if prediction and any_example:
                 yield Example((), line=number)
+            waiting += not any_example
             continue
-        if not any_example:
-            any_example = True
-            if prediction:
-                # The blank lines so far waited: nothing is given out from a file of blank lines.
-                yield from (Example((), line=earlier) for earlier in range(1, number))
-        yield _example(line.split("\t"), number, layouts, fields)
+        if prediction and not any_example:
+            # The blank lines so far waited: nothing is given out from a file of blank lines.
+            yield from (Example((), line=earlier) for earlier in range(1, waiting + 1))
+        any_example = True
+        if spelt is not None:
+            spelt[number] = "\t".join(cells)
+        yield _example(cells, number, layouts, fields)
     if not any_example:
-        reason = f"all {number} lines are blank" if number else "the file is empty"
+        reason = "the file is empty"
+        if skipped.header:
+            reason = "there is a header only"
+        elif number:
+            reason = f"all {number} lines are blank"
         fields.fail(f"no examples: {reason}")
 
 
@@ -302,13 +395,10 @@ def _example(
             f"{count} TAB-separated column{'s' * (count > 1)} ({', '.join(columns)})"
             for count, columns in layouts.items()
         )
-        line, advice = shorten("\t".join(cells)), "choose another format or name the columns"
-        commas = len(cells) == 1 and cells[0].count(",") + 1 in layouts
-        fields.fail(
-            f"expected {expected}, found {len(cells)} in {line}; "
-            + ("are they separated by commas? write TABs instead" if commas else advice),
-            number,
-        )
+        line, advice = shorten("\t".join(cells)), "choose another --format or name the --columns"
+        if len(cells) == 1 and cells[0].count(",") + 1 in layouts:
+            advice = "are they separated by commas? call the file .csv, or write TABs"
+        fields.fail(f"expected {expected}, found {len(cells)} in {line}; {advice}", number)
     source: Symbols = ()
     targets: tuple[Symbols, ...] = ()
     tags: Symbols = ()

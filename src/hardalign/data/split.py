@@ -64,12 +64,18 @@ def split_file(
             f"the shares dev {dev:g} and test {test:g} must be at least 0, and together above 0 "
             "and below 1"
         )
-    lines = list(read_lines(file))
+    lines: dict[int, str] = {}
     verbatim = replace(format, normalization="none", source_case="keep")  # as it is to be written
     name = file_name(file)
     examples = list(
         examples_in(
-            iter(lines), verbatim, "training", name=name, allow_empty=allow_empty, skipped=skipped
+            read_lines(file),
+            verbatim,
+            "training",
+            name=name,
+            allow_empty=allow_empty,
+            skipped=skipped,
+            spelt=lines,
         )
     )
     sources = [format.source_symbols(example.text) for example in examples]
@@ -156,8 +162,8 @@ def _rank(source: Symbols, seed: int) -> bytes:
     return hashlib.sha256("\0".join((str(seed), *source)).encode()).digest()
 
 
-def _table(examples: Sequence[Example], lines: Sequence[str]) -> str:
-    return "".join(f"{lines[example.line - 1]}\n" for example in examples)
+def _table(examples: Sequence[Example], lines: dict[int, str]) -> str:
+    return "".join(f"{lines[example.line]}\n" for example in examples)
 
 
 def _xml(examples: Sequence[Example], layout: Format) -> str:

@@ -18,7 +18,6 @@ from hardalign.config import (
     of_training,
 )
 from hardalign.data.augmentation import hallucinate
-from hardalign.data.check import header, separated_targets
 from hardalign.data.corpora import Corpus, load_corpus
 from hardalign.data.formats import FORMATS, Format, as_read_by
 from hardalign.data.known_forms import KnownForms
@@ -128,9 +127,6 @@ def train(
     data = read_data(train, dev, layout, allow_empty, reporter.note)
     if recipe == "paper" and not data.dev:
         raise HardalignError("the paper's recipe stops by development data: give some")
-    for look in (header, separated_targets):
-        if advice := look(data.train, data.format):
-            reporter.note(advice)
 
     # The settings are those of the size (or the base), unless the recipe or the user decides them.
     tagged = any(example.tags for example in data.train)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
+from hardalign.data.check import quick_check
 from hardalign.data.corpora import Corpus
 from hardalign.data.formats import Example, Format, training_pairs
 from hardalign.data.known_forms import KnownForms
@@ -138,6 +139,7 @@ def _read(
         examples = list(stream)
         if report := skipped.report(data, "passed over"):
             note(report)
+        _refuse_wrong_format(examples, layout, str(data))
         return examples, _origin(str(data), examples)
     rows = list(data)
     if not rows:
@@ -146,7 +148,13 @@ def _read(
     if len(examples) < len(rows):
         strings = cast(list[Sequence[str]], rows)
         examples = list(examples_of(strings, layout, name=f"{name} rows", allow_empty=allow_empty))
+        _refuse_wrong_format(examples, layout, f"{name} rows")
     return examples, _origin("memory", examples)
+
+
+def _refuse_wrong_format(examples: list[Example], layout: Format, name: str) -> None:
+    if problems := quick_check(examples, layout):
+        raise InputError(problems[0], file=name)
 
 
 def _origin(file: str, examples: list[Example]) -> FileOrigin:
