@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from threadpoolctl import ThreadpoolController
 
 from hardalign import batches
 from hardalign.batches import (
@@ -461,3 +462,21 @@ def test_every_item_has_the_result_of_its_own_place(
     assert list(results) == [(item, k) for k, item in enumerate(items)]
     assert len(sizes) > 10
     assert max(sizes) <= 20
+
+
+@threads
+def test_batches_take_one_blas_thread_and_give_the_others_back(
+    count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    blas = ThreadpoolController().select(user_api="blas")
+
+    def blas_threads() -> list[int]:
+        return [library["num_threads"] for library in blas.info()]
+
+    with blas.limit(limits=2):
+        before = blas_threads()
+        assert 2 in before
+        for found in in_order(lambda _: blas_threads(), range(5), count):
+            assert set(found) == {1}
+        assert blas_threads() == before

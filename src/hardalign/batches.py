@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+import os
+import threading
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from itertools import accumulate, islice
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -210,6 +212,43 @@ class Batch:
             start = end
 
 
+class _OneBlasThread:
+    """While batches are worked on, matrix products use one thread, and then as many as before.
+
+    These products are small: threads would cost several times what they save. Callers may overlap;
+    the first one sets the limit, the last one takes it away.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._running = threading.Lock(), 0
+        self._controller: Any = None
+        self._limits: Any = None
+
+    def __enter__(self) -> None:
+        if os.environ.get("OPENBLAS_NUM_THREADS") == "1":
+            return
+        with self._lock:
+            if self._running == 0:
+                if self._controller is None:
+                    from threadpoolctl import (  # type: ignore[import-untyped]
+                        ThreadpoolController,
+                    )
+
+                    self._controller = ThreadpoolController().select(user_api="blas")
+                self._limits = self._controller.limit(limits=1)
+            self._running += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._running = max(0, self._running - 1)
+            if self._running == 0 and self._limits is not None:
+                self._limits.restore_original_limits()
+                self._limits = None
+
+
+one_blas_thread = _OneBlasThread()
+
+
 def in_batches(
     model: Model,
     work: Callable[[Sequence[Item], Sequence[int]], Iterable[Result]],
@@ -259,9 +298,12 @@ def in_order(work: Callable[[Job], Result], jobs: Iterable[Job], threads: int) -
     their iterator only shortly before they are worked on.
     """
     if threads == 1:
-        yield from map(work, jobs)
+        for job in jobs:
+            with one_blas_thread:
+                result = work(job)
+            yield result
         return
-    with ThreadPoolExecutor(threads, "hardalign") as pool:
+    with one_blas_thread, ThreadPoolExecutor(threads, "hardalign") as pool:
         pending: deque[Future[Result]] = deque()
         try:
             for job in jobs:
