@@ -109,7 +109,7 @@ def test_findings_are_paired_over_data_sets(results: ModuleType) -> None:
         for system, count in (("hard", 80), ("soft", 79 - index))
     ]
     text = results.findings(collect(runs), [])
-    assert "**Hard attention beats soft attention: supported.**" in text
+    assert "**Hard attention beats soft attention: supported so far.**" in text
     assert "on 6 of 6 data sets, by +3.50 points in the mean (p = 0.031; the paper: " in text
     assert "**Input feeding hurts: open.**" in text
 
