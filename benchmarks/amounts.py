@@ -15,7 +15,6 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
-from hardalign.config import ModelConfig
 from hardalign.experiments.run import Result, epochs_of, read_result, read_results
 
 COLOURS = ("#0072B2", "#56B4E9", "#009E73", "#E69F00", "#D55E00", "#000000")
@@ -32,25 +31,25 @@ def main() -> None:
     named = [(options.runs / result.run.name, result) for result in read_results(options.runs)]
     named.append((options.all, read_result(options.all)))
     rows = sorted(
-        (amount_of(result, options.words), dropout_of(result), folder, result)
+        (amount_of(result, options.words), recipe_of(result), folder, result)
         for folder, result in named
     )
     figure = Figure(figsize=(9, 3.6), layout="constrained")
     left, right = figure.subplots(1, 2)
-    print("| words | dropout | WER | epochs | seconds |\n|---|---|---|---|---|")
-    for amount, dropout, _, result in rows:
+    print("| words | recipe | WER | epochs | seconds |\n|---|---|---|---|---|")
+    for amount, recipe, _, result in rows:
         figures = f"{result.metrics['wer']:.1f} | {result.epochs} | {result.seconds:.0f}"
-        print(f"| {amount:,} | {dropout} | {figures} |")
-    for dropout, style in zip(sorted({row[1] for row in rows}), ("o-", "s--"), strict=False):
-        points = [(row[0], row[3].metrics["acc"]) for row in rows if row[1] == dropout]
+        print(f"| {amount:,} | {recipe} | {figures} |")
+    for recipe, style in zip(sorted({row[1] for row in rows}), ("o-", "s--"), strict=False):
+        points = [(row[0], row[3].metrics["acc"]) for row in rows if row[1] == recipe]
         left.plot(
             *zip(*points, strict=True),
             style,
             color=COLOURS[0 if style == "o-" else 4],
             ms=4,
-            label=f"dropout {dropout}",
+            label=f"recipe {recipe}",
         )
-    plain = [row for row in rows if row[1] == ModelConfig.dropout]
+    plain = [row for row in rows if row[1] == "auto"]
     for (amount, _, folder, _), colour, marker in zip(plain, COLOURS, MARKERS, strict=False):
         epochs = epochs_of(folder)
         seconds = list(accumulate(row["seconds"] for row in epochs))
@@ -73,9 +72,9 @@ def amount_of(result: Result, words: int) -> int:
     return int(name.removeprefix("first-")) if name.startswith("first-") else words
 
 
-def dropout_of(result: Result) -> float:
-    """Returns a run's dropout."""
-    return float(result.run.overrides.get("dropout", ModelConfig.dropout))
+def recipe_of(result: Result) -> str:
+    """Return a run's recipe; plans have the paper's unless they say otherwise."""
+    return str(result.run.overrides.get("recipe", "paper"))
 
 
 def label(axis: Axes, across: str, up: str) -> None:

@@ -3,7 +3,7 @@
     python recipes/amounts.py NETtalk.train NETtalk.dev NETtalk.test spaced runs/amounts
     hardalign reproduce runs/amounts/plan.toml --out runs/amounts/runs
 
-Every amount is tried as it is, and up to ``FEW`` examples with more dropout too.
+Every amount is tried by both recipes.
 """
 
 from __future__ import annotations
@@ -11,18 +11,13 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from hardalign.config import ModelConfig, default_batch_size
 from hardalign.files import make_folder, write_bytes
 
 AMOUNTS = (100, 300, 1000, 3000, 10_000)
-FEW = 3000
-DROPOUT = 0.4
-
-GRID = """
-[[grid]]
+PLAN = """
 systems = ["hard-hmm"]
-corpora = ["first-{amount}"]
-overrides = {{ batch_size = {batch}, dropout = {dropout} }}
+corpora = [{corpora}]
+overrides = {{ recipe = ["auto", "paper"] }}
 """
 DATA = """
 [data.first-{amount}]
@@ -39,14 +34,10 @@ def main() -> None:
     layout, folder = sys.argv[4], Path(sys.argv[5])
     lines = train.read_text("utf-8").splitlines(keepends=True)
     make_folder(folder)
-    plan = []
+    plan = [PLAN.format(corpora=", ".join(f'"first-{amount}"' for amount in AMOUNTS))]
     for amount in AMOUNTS:
         write_bytes(folder / f"{amount}.tsv", "".join(lines[:amount]).encode())
         plan.append(DATA.format(amount=amount, dev=dev, test=test, format=layout))
-        usual = ModelConfig.dropout
-        for dropout in (usual, DROPOUT) if amount <= FEW else (usual,):
-            batch = default_batch_size(amount)
-            plan.append(GRID.format(amount=amount, batch=batch, dropout=dropout))
     write_bytes(folder / "plan.toml", "".join(plan).encode())
 
 

@@ -78,7 +78,7 @@ def test_every_plan_has_runs(plan: Path) -> None:
 
 
 def test_a_plan_of_amounts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beginnings of the training file, the small ones also with more dropout."""
+    """Beginnings of the training file, by both recipes."""
     files = [tmp_path / name for name in ("train", "dev", "test")]
     for file in files:
         file.write_text("".join(f"a\tb{number}\n" for number in range(20_000)))
@@ -87,8 +87,8 @@ def test_a_plan_of_amounts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.syspath_prepend(str(RECIPES))
     importlib.import_module("amounts").main()
     runs = load_plan(str(tmp_path / "out" / "plan.toml"))
-    assert [(run.corpus, run.overrides["dropout"]) for run in runs[-3:]] == [
-        *(("first-3000", 0.2), ("first-3000", 0.4), ("first-10000", 0.2))
+    assert [(run.corpus, run.overrides["recipe"]) for run in runs[-3:]] == [
+        *(("first-3000", "paper"), ("first-10000", "auto"), ("first-10000", "paper"))
     ]
     assert runs[0].files is not None
     assert Path(runs[0].files.train).read_text().splitlines()[-1] == "a\tb99"

@@ -242,13 +242,16 @@ def beyond_table(cells: Cells, _arguments: Row) -> list[Row]:
     table = [head, []]
     with PUBLISHED.open(encoding="utf-8", newline="") as file:
         later = list(csv.DictReader(file))
-    for task in TASK_NAMES.values():
-        metric, corpora = METRICS[task][0], paper_corpora(task)
+    groups = {task: (TASKS[task], paper_corpora(task)) for task in TASK_NAMES.values()}
+    sig2020 = [name for name in registry() if name.startswith("sigmorphon2020-g2p/")]
+    groups["SIGMORPHON 2020 G2P"] = "SIGMORPHON 2020, grapheme to phoneme", sig2020
+    for group, (title, corpora) in groups.items():
+        metric = METRICS[task_of(corpora[0])][0]
         best, name = _best_of_paper(metric, corpora)
-        title = TASKS[task]
-        row = [title, f"the paper's best, {name}", "2018", str(len(corpora))]
-        table.append([*row, f"{metric.name} {number(best, 1)}", "", ""])
-        for one in (one for one in later if one["task"] == task):
+        if best is not None:
+            row = [title, f"the paper's best, {name}", "2018", str(len(corpora))]
+            table.append([*row, f"{metric.name} {number(best, 1)}", "", ""])
+        for one in (one for one in later if one["task"] == group):
             row = [title, f"{one['system']} [{one['source']}]", one["year"], one["data sets"]]
             table.append([*row, f"{one['metric']} {one['value']}", "", ""])
         ours: dict[tuple[str, str, str], list[tuple[str, Cell]]] = {}
@@ -263,7 +266,7 @@ def beyond_table(cells: Cells, _arguments: Row) -> list[Row]:
             same, _ = _best_of_paper(metric, [corpus for corpus, _ in runs])
             row = [title, f"**`{name}`, {size}{members}**", "", str(len(runs))]
             mean = f"**{metric.name} {number(statistics.fmean(figures), 2)}**"
-            if len(runs) < len(corpora):
+            if len(runs) < len(corpora) and same is not None:
                 mean += f" (the paper's best {number(same, 1)})"
             results = [result for _, cell in runs for result in cell.results]
             minutes = statistics.fmean(result.seconds / 60 for result in results)
@@ -277,14 +280,17 @@ def _size_first(item: tuple[tuple[str, str, str], Any]) -> tuple[bool, str, str]
     return size != "small", name, members
 
 
-def _best_of_paper(metric: Metric, corpora: list[str]) -> tuple[float, str]:
+def _best_of_paper(metric: Metric, corpora: list[str]) -> tuple[float | None, str]:
     """Return the best mean of the paper's systems over some data sets, and whose it is."""
     means = []
     for size in SIZES:
         for system in ("soft-feed", "soft-feed-large", "soft", "hard", "hard-sampled", "monotonic"):
             figures = [published(corpus, size, system, metric) for corpus in corpora]
             known = [figure for figure in figures if figure is not None]
-            means.append((statistics.fmean(known), f"`{system}` {size}"))
+            if known:
+                means.append((statistics.fmean(known), f"`{system}` {size}"))
+    if not means:
+        return None, ""
     return min(means) if metric is WER else max(means)
 
 
