@@ -87,7 +87,7 @@ def test_a_plan_of_amounts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.syspath_prepend(str(RECIPES))
     importlib.import_module("amounts").main()
     runs = load_plan(str(tmp_path / "out" / "plan.toml"))
-    assert [(run.corpus, run.overrides["recipe"]) for run in runs[-3:]] == [
+    assert [(run.corpus, run.overrides.get("recipe", "paper")) for run in runs[-3:]] == [
         *(("first-3000", "paper"), ("first-10000", "auto"), ("first-10000", "paper"))
     ]
     assert runs[0].files is not None

@@ -43,6 +43,8 @@ def test_a_list_of_values_is_a_sweep() -> None:
         (run.overrides["dropout"], run.overrides["batch_size"]) for run in parse_plan(text, "")
     ]
     assert values == [(0.2, 5), (0.2, 20), (0.4, 5), (0.4, 20)]
+    both = 'systems = ["hard"]\ncorpora = ["toy:copy"]\noverrides = { recipe = ["auto", "paper"] }'
+    assert [run.overrides for run in parse_plan(both, "")] == [{"recipe": "auto"}, {}]
 
 
 def test_grids_are_united() -> None:

@@ -148,14 +148,17 @@ def options_of(run: Run) -> dict[str, Any]:
 
 
 def check_overrides(overrides: dict[str, Any]) -> dict[str, Any]:
-    """Return overrides of the declared types; 5 and 5.0 become equal, so that they name one run.
+    """Return overrides of the declared types, so that equal runs have equal names.
+
+    5 and 5.0 become equal, and the paper's recipe, the default, is left out.
 
     Raises:
         HardalignError: Naming the key that is unknown or has a value of another type.
     """
     if "seed" in overrides:
         raise HardalignError("seed: list it under seeds")
-    return check_settings(overrides, others=_OTHERS)
+    checked = check_settings(overrides, others=_OTHERS)
+    return {name: one for name, one in checked.items() if (name, one) != ("recipe", "paper")}
 
 
 def _chosen(overrides: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
