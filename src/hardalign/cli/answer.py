@@ -32,6 +32,7 @@ from hardalign.cli.options import (
     PairOptions,
     Share,
     Temperature,
+    Text,
     file_or_stdout,
     threads_or_cores,
 )
@@ -65,6 +66,7 @@ def predict(
     ipa: bool = False,
     text: bool = False,
     spell_capitals: bool = False,
+    numbers: Text = None,
     output: OutputFile = None,
     threads: Number = None,
     files: FileOptions = FileOptions(),  # noqa: B008 - frozen
@@ -116,6 +118,8 @@ def predict(
         no_lexicon: Ask the model alone, also for words that the lexicon it brings has.
         ipa: Write ARPAbet as IPA, with stress marks before syllables.
         text: The file is running text: words are pronounced, all else stays as it is.
+        numbers: In a text, read numbers, years, ordinals, currency, times, percentages and common
+            abbreviations of this language, such as en or de, as words.
         spell_capitals: In a text, spell words in capitals letter by letter.
         output: Write to this file, whole or not at all, instead of standard output (-).
         threads: How many batches of words to work on at a time. (default: one per core)
@@ -153,10 +157,10 @@ def predict(
                     f"--{name} does not go with --text: a text has one pronunciation for each "
                     "word, and nothing beside it"
                 )
-        _pronounce(predictor, file, spell_capitals, ipa, search, threads, output)
+        _pronounce(predictor, file, spell_capitals, numbers, ipa, search, threads, output)
         return
-    if spell_capitals:
-        raise HardalignError("--spell-capitals goes with --text")
+    if spell_capitals or numbers:
+        raise HardalignError(f"--{'numbers' if numbers else 'spell-capitals'} goes with --text")
     skipped, layout = Skipped(), files.resolve(description.format)
     examples = _as_they_come(file, read_examples(file, layout, "prediction", skipped=skipped))
     folding = Folding(description.vocabulary.source)
@@ -242,6 +246,7 @@ def _pronounce(
     predictor: Predictor,
     file: str,
     spell_capitals: bool,
+    numbers: str | None,
     ipa: bool,
     search: Search,
     threads: int,
@@ -249,6 +254,7 @@ def _pronounce(
 ) -> None:
     """Pronounces running text."""
     from hardalign.data.reading import read_lines
+    from hardalign.text.numbers import Numbers
     from hardalign.text.running import TextReport, pronounce_text
 
     report = TextReport()
@@ -256,6 +262,7 @@ def _pronounce(
         predictor,
         read_lines(file),
         spell_capitals=spell_capitals,
+        numbers=None if numbers is None else Numbers(numbers),
         ipa=ipa,
         search=search,
         report=report,

@@ -33,6 +33,7 @@ from hardalign.errors import HardalignError
 from hardalign.predictor import Prediction, Predictor
 from hardalign.search import Search
 from hardalign.text.ipa import check_arpabet, parts_to_ipa
+from hardalign.text.numbers import Numbers
 from hardalign.text.tokens import Token, tokens
 
 NAMED = 10_000
@@ -80,6 +81,8 @@ class TextReport:
     """Words in capitals that the model read as words."""
     cut_off: Counter[str] = field(default_factory=Counter)
     """Words of whose pronunciations the model found no end."""
+    expanded: Counter[str] = field(default_factory=Counter)
+    """Numbers and abbreviations that were read as words."""
     folding: Folding | None = None
 
     def skip(self, kind: str, text: str) -> None:
@@ -94,6 +97,8 @@ class TextReport:
             if counts
         ]
         lines = [f"not pronounced: {', '.join(pieces)}"] if pieces else []
+        if self.expanded:
+            lines.append(f"{self.expanded.total()} read as words: {names(self.expanded)}")
         if self.folding and (remark := self.folding.remark()):
             lines.append(remark)
         if self.capitals:
@@ -126,12 +131,14 @@ class Reader:
         report: TextReport,
         *,
         spell_capitals: bool = False,
+        numbers: Numbers | None = None,
     ) -> None:
         description = predictor.description
         if "tags" in description.format.columns:
             raise HardalignError("this model cannot read text: it needs tags with each word")
         self._layout = description.format
         self._lexicon, self._report, self._spell = predictor.lexicon, report, spell_capitals
+        self._numbers = numbers
         alphabet = description.vocabulary.source
         self._folding = report.folding = Folding(alphabet)
         self._plain = PLAIN | {ord(m): m for m in INVISIBLE if not alphabet.unknown(m)}
@@ -157,7 +164,13 @@ class Reader:
         spell = self._spell and not headline
         for between, chunk in _CHUNK.findall(line):
             bare = chunk.strip(_PUNCTUATION)
-            if not _PLAIN.fullmatch(bare) and self._is_known(bare):
+            short = chunk.lstrip(_PUNCTUATION).rstrip(_PUNCTUATION.replace(".", ""))
+            if self._numbers and (long := self._numbers.abbreviation(short)):
+                before, _, after = chunk.partition(short)
+                yield Piece(between + before, [])
+                yield from self._expanded(short, long)
+                yield Piece(after, [])
+            elif not _PLAIN.fullmatch(bare) and self._is_known(bare):
                 before, _, after = chunk.partition(bare)
                 yield Piece(between + before, [])
                 yield self._piece(bare, [bare])
@@ -176,6 +189,8 @@ class Reader:
             yield self._piece(token.text, [token.text])
         elif token.kind == "abbreviation":
             yield self._spelled(token.text)
+        elif token.kind == "number" and (words := self._numbers and self._numbers(token.text)):
+            yield from self._expanded(token.text, words)
         else:
             self._report.skip(token.kind, token.text)
             yield Piece(token.text, [])
@@ -203,6 +218,11 @@ class Reader:
                 if not self._lexicon.pronunciations(reading.source):
                     count(self._report.capitals, text)
         return piece
+
+    def _expanded(self, text: str, words: str) -> Iterator[Piece]:
+        """Yield the words that a number or an abbreviation is read as."""
+        count(self._report.expanded, f"{text} as {words}")
+        yield from self.pieces(words)
 
     def _spelled(self, text: str) -> Piece:
         """Return a piece of which each letter is pronounced by its name, *A.* in CMUDict."""
@@ -288,6 +308,7 @@ def pronounce_text(
     lines: Iterable[str],
     *,
     spell_capitals: bool = False,
+    numbers: Numbers | None = None,
     ipa: bool = False,
     search: Search = Search(),  # noqa: B008 - frozen
     report: TextReport | None = None,
@@ -302,6 +323,7 @@ def pronounce_text(
         predictor: A model of words.
         lines: The text.
         spell_capitals: Whether words in capitals are spelled letter by letter.
+        numbers: Writes numbers and abbreviations as words; without it they are left as they are.
         ipa: Whether ARPAbet is written as IPA.
         search: How the model looks for its best answer.
         report: Is told what was pronounced and what not.
@@ -315,7 +337,7 @@ def pronounce_text(
     if ipa:
         check_arpabet(predictor.description.vocabulary.target.letters)
     report = report or TextReport()
-    reader = Reader(predictor, report, spell_capitals=spell_capitals)
+    reader = Reader(predictor, report, spell_capitals=spell_capitals, numbers=numbers)
     remembered: dict[Symbols, Prediction] = {}
     stream, held = iter(lines), list[Line]()
     while chunk := list(islice(stream, CHUNK)):

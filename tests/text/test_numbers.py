@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from hardalign.errors import HardalignError
+from hardalign.text.numbers import Numbers
+from hardalign.text.running import TextReport, pronounce_text
+from text.fakes import FakePredictor
+
+
+@pytest.mark.parametrize(
+    ("language", "number", "words"),
+    [
+        ("en", "1865", "eighteen sixty-five"),
+        ("en", "7", "seven"),
+        ("en", "1,000,000", "one million"),
+        ("en", "$3.50", "three dollars, fifty cents"),
+        ("en", "$5", "five dollars"),
+        ("en", "10:30", "ten thirty"),
+        ("en", "10:05", "ten oh five"),
+        ("en", "10:00", "ten o'clock"),
+        ("en", "3rd", "third"),
+        ("en", "50%", "fifty percent"),
+        ("en", "1990s", "nineteen nineties"),
+        ("en", "3.14", "three point one four"),
+        ("de", "1865", "achtzehnhundertfünfundsechzig"),
+        ("de", "3,50€", "drei Euro und fünfzig Cent"),
+        ("de", "5€", "fünf Euro"),
+        ("de", "10:30", "zehn Uhr dreißig"),
+        ("fr", "1er", "premier"),
+        ("fr", "5€", "cinq euros"),
+        ("es", "10:00", "las diez"),
+        ("is", "1865", "eitt þúsund átta hundruð sextíu og fimm"),
+        *(("en", text, None) for text in ("B2B", "2024-01-31", "1.000.000", "£1,2", "9" * 99)),
+        *(("de", text, None) for text in ("3rd", "1990s", "$1,250")),
+    ],
+)
+def test_numbers(language: str, number: str, words: str | None) -> None:
+    assert Numbers(language)(number) == words
+
+
+def test_what_is_expanded_in_text_is_counted_and_named() -> None:
+    report, predictor = TextReport(), FakePredictor()
+    text = ["Dr. Who, 3rd (e.g. 7), B2B", "at 7."]
+    lines = list(pronounce_text(predictor, text, numbers=Numbers("en"), report=report))
+    assert [line.text for line in lines] == [
+        "{D O C T O R} {W H O}, {T H I R D} ({F O R} {E X A M P L E} {S E V E N}), B2B",
+        "{A T} {S E V E N}.",
+    ]
+    assert report.remarks() == [
+        "not pronounced: 1 number ('B2B')",
+        "5 read as words: '7 as seven' × 2, 'Dr. as doctor', '3rd as third', 'e.g. as for example'",
+    ]
+
+
+def test_a_language_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(HardalignError, match=r"'xx'; there are .*de, en"):
+        Numbers("xx")
+    monkeypatch.setitem(sys.modules, "num2words", None)
+    with pytest.raises(HardalignError, match=r"num2words, .*pip install .*\[text\]"):
+        Numbers("en")
