@@ -23,6 +23,7 @@ from hardalign.search import (
     Search,
     beam_search,
     best_columns,
+    greedy,
     sample,
     uniform_noise,
 )
@@ -575,3 +576,42 @@ def test_what_is_not_given_follows(search: Search, width: int, most: int) -> Non
 def test_the_impossible_is_refused(wrong: dict[str, int], word: str) -> None:
     with pytest.raises(HardalignError, match=word):
         Search(**wrong)
+
+
+@pytest.mark.parametrize(
+    ("table", "best"),
+    [
+        # Two paths that are worse than what has ended, each, and better together.
+        ([{0: (0.4, 0), 1: (0.3, 1), 4: (0.3, 2)}, {0: (1.0, 0)}, {1: (1.0, 1)}], 0.6),
+        # One that is added to a string that has ended and is not the best yet.
+        (
+            [
+                {0: (0.4, 0), 1: (0.25, 1), 4: (0.35, 2)},
+                {0: (1.0, 0)},
+                {1: (0.6, 3), 2: (0.4, 3)},
+                {4: (1.0, 1)},
+            ],
+            0.25 + 0.35 * 0.6,
+        ),
+    ],
+)
+def test_paths_go_on_while_they_may_add_up_to_the_best_string(
+    table: list[dict[int, tuple[float, int]]], best: float
+) -> None:
+    ((found,),) = beams(Table(table, silent=STEP), sources([2]), 4)
+    assert found.symbols == numbers("x")
+    assert math.exp(found.log_prob) == pytest.approx(best)
+
+
+@pytest.mark.parametrize("system", ["hard", "hard-hmm", "hard-feed"])
+def test_what_a_search_leaves_out_depends_on_its_own_word_alone(system: str) -> None:
+    """The tolerance is shared among a word's own positions, however long its batch mates are."""
+    runtime = tiny_runtime(system, scale=5.0, end=2.0)
+    alone = [greedy(read(runtime, [word]), np.array([0]), 0.7)[0] for word in WORDS]
+    more = [*WORDS, random_pair(60, 0)]
+    together = greedy(read(runtime, more), np.arange(len(more)), 0.7)[:-1]
+    exact = greedily(runtime, WORDS)
+    assert strings(together) == strings(alone)
+    scores = [one.log_prob for one in alone]
+    assert [one.log_prob for one in together] == pytest.approx(scores, abs=1e-9)
+    assert scores != pytest.approx([one.log_prob for one in exact], abs=1e-9)  # something was
