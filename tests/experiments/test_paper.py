@@ -3,12 +3,12 @@ from __future__ import annotations
 import pytest
 
 from hardalign.data.corpora import registry
+from hardalign.experiments import paper
 from hardalign.experiments.paper import (
     ACC,
     G2P,
     INFLECTION,
     METRICS,
-    MLD,
     OTHER,
     PER,
     SIZES,
@@ -17,15 +17,17 @@ from hardalign.experiments.paper import (
     in_order,
     paper_corpora,
     paper_name,
-    paper_systems,
     published,
     published_accuracy,
-    published_average,
     remarks,
     task_of,
 )
 from hardalign.systems import SYSTEMS
 
+SEVEN = (
+    *("soft-feed", "soft-feed-large", "hard-feed", "soft", "hard", "hard-sampled"),
+    "monotonic",
+)
 TASKS = {G2P: 2, TRANSLITERATION: 11, INFLECTION: 51}
 
 
@@ -34,8 +36,6 @@ def test_figures() -> None:
     assert published("g2p/CMUDict", "small", "soft-feed", WER) == 36.2
     assert published("g2p/NETtalk", "small", "hard", PER) == 0.073
     assert published("conll2017/danish", "small", "monotonic", ACC) == 92.6
-    assert published_average(INFLECTION, "large", "hard", MLD) == 0.128
-    assert published_average(TRANSLITERATION, "large", "hard-feed", ACC) == 30.8
 
 
 @pytest.mark.parametrize(("task", "count"), TASKS.items())
@@ -50,13 +50,12 @@ def test_complete(task: str, count: int) -> None:
 @pytest.mark.parametrize("size", SIZES)
 def test_averages_are_those_of_the_breakdown(task: str, size: str) -> None:
     corpora = paper_corpora(task)
-    for system in paper_systems():
+    for system in SEVEN:
         for metric in METRICS[task]:
             values = [published(corpus, size, system, metric) for corpus in corpora]
-            average = published_average(task, size, system, metric)
+            average = paper._figures()[task, "average", size, paper_name(system), metric.name]
             known = [value for value in values if value is not None]
             assert len(known) == len(corpora)
-            assert average is not None
             # Both were rounded, so they may be one last digit apart.
             assert sum(known) / len(known) == pytest.approx(
                 average, abs=1.01 * 10**-metric.decimals
@@ -84,7 +83,7 @@ def test_order() -> None:
     """As in the paper's main table, what is new after that."""
     names = [SYSTEMS[system].paper for system in in_order(SYSTEMS)]
     assert "".join(dict.fromkeys(names))[:7] == "1U234RM"
-    assert [paper_name(system) for system in paper_systems()] == list("1U234RM")
+    assert [paper_name(system) for system in SEVEN] == list("1U234RM")
     assert paper_name("hard-feed-reinforce") == "2"
     assert paper_name("hard-hmm") is paper_name("zebra") is None
     assert in_order(["zebra", "hard", "soft-feed", "ape"]) == ["soft-feed", "hard", "ape", "zebra"]

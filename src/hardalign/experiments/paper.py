@@ -107,23 +107,10 @@ def published_accuracy(corpus: str, size: str, system: str) -> float | None:
     return 100 - value if value is not None and metric is WER else value
 
 
-def published_average(task: str, size: str, system: str, metric: Metric) -> float | None:
-    """Return the paper's figure over all its data sets of a task, or None where it has none."""
-    return _figures().get((task, _AVERAGE, size, paper_name(system), metric.name))
-
-
 def paper_corpora(task: str) -> list[str]:
     """Return the data sets that the paper's average of a task is over, in its own order."""
     corpora = dict.fromkeys(key[1] for key in _figures() if key[0] == task)
     return [corpus for corpus in corpora if corpus != _AVERAGE]
-
-
-def paper_systems() -> list[str]:
-    """Return our names of the paper's systems, in the order of its main table."""
-    return [
-        next(ours for ours, system in SYSTEMS.items() if system.paper == name)
-        for name in _paper_order()
-    ]
 
 
 def in_order(systems: Iterable[str]) -> list[str]:
