@@ -113,7 +113,7 @@ LONG = "x" * 300
         ("serve", LONG),
         ("export", "en-g2p", f"{LONG}/a.onnx"),
         ("reproduce", "smoke", "--dry-run", "--out", LONG),
-        ("train", "--corpus", "g2p/NETtalk", "--data-dir", LONG, "--out", "new"),
+        ("corpora", "fetch", "g2p/NETtalk", "--data-dir", LONG),
     ],
 )
 def test_what_cannot_be_looked_at_is_named(line: tuple[str, ...], command: Command) -> None:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -87,3 +89,31 @@ def test_each_target_of_an_example_counts():
 def test_pairs_that_share_nothing_are_refused():
     with pytest.raises(HardalignError, match="no source shares three symbols"):
         hallucinate([example("cat", "kæt"), example("dog", "dɒg")], 5, 0)
+
+
+def test_stems_are_as_long_as_those_of_the_data():
+    stems = ["bilg", "hump", "cost"] * 3 + ["cumohapnys", "flaminzory", "brunkaltis"]
+    pairs = [example(stem, f"{stem}ed", "PST") for stem in stems]
+    lengths = Counter(len(one.source) for one in hallucinate(pairs, 4000, 0))
+    assert lengths.keys() == {4, 10}
+    assert lengths[4] / 4000 == pytest.approx(3 / 4, abs=0.03)
+
+
+def test_half_of_the_letters_follow_the_one_before_as_in_the_data():
+    stems = ["bolimura", "limurabo", "murafoli", "raboliti", "bomutimu", "tiralino"]
+    pairs = [example(stem, f"{stem}ed", "PST") for stem in stems]
+    followers: dict[str, Counter[str]] = defaultdict(Counter)
+    letters = Counter(letter for stem in stems for letter in stem)
+    for stem in stems:
+        for before, letter in pairwise(stem):
+            followers[before][letter] += 1
+    drawn: dict[str, Counter[str]] = defaultdict(Counter)
+    for one in hallucinate(pairs, 4000, 0):
+        for before, letter in pairwise(one.source[:-1]):  # the last letter is that of the stem
+            drawn[before][letter] += 1
+    for before in "blmri":
+        for letter in letters:
+            by_pair = followers[before][letter] / followers[before].total()
+            expected = (by_pair + letters[letter] / letters.total()) / 2
+            share = drawn[before][letter] / drawn[before].total()
+            assert share == pytest.approx(expected, abs=0.03)

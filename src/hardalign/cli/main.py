@@ -21,6 +21,7 @@ COMMANDS = (
 FAMILIES = {
     **dict.fromkeys(("predict", "score", "align"), "answer"),
     **dict.fromkeys(("evaluate", "analyze"), "measure"),
+    **dict.fromkeys(("check", "split", "corpora"), "data"),
     "join": "train",
 }
 """The modules of commands that are not in a module of their own name."""

@@ -164,7 +164,7 @@ def _corpus_test_set(
             f"give a file of sources and targets (hardalign evaluate {model} FILE): only a model "
             "trained with --corpus has a test set of its own"
         )
-    from hardalign.cli.corpora import fetch_and_load
+    from hardalign.cli.data import fetch_and_load
 
     corpus = fetch_and_load(origin, data_dir)
     name = f"{origin.corpus} test"

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Optional
 import tyro
 
 from hardalign.cli.console import cores, note
-from hardalign.cli.corpora import fetch_and_load
+from hardalign.cli.data import fetch_and_load
 from hardalign.cli.options import (
     CorpusName,
     Folder,

@@ -1,16 +1,21 @@
-"""``hardalign corpora``: what can be trained on by name, and its files on this machine."""
+"""``hardalign check``, ``split`` and ``corpora``: data before anything is trained on them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
 from itertools import groupby
+from json import dumps
 from pathlib import Path
 from typing import Annotated
 
 import tyro
 
 from hardalign.cli.console import note, watched
-from hardalign.cli.options import OptionalFolder, optional
+from hardalign.cli.options import File, Folder, OptionalFolder, PairOptions, Text, optional
+from hardalign.data.check import Report
+from hardalign.data.check import check as check_data
 from hardalign.data.corpora import (
     CMUDICT_LICENCE,
     CORPORA,
@@ -24,7 +29,111 @@ from hardalign.data.corpora import (
 )
 from hardalign.data.formats import FORMATS, Format
 from hardalign.data.origin import CorpusOrigin
+from hardalign.data.reading import Skipped, read_examples
+from hardalign.data.split import split_file
+from hardalign.data.text import printable
 from hardalign.errors import HardalignError
+
+
+def check(
+    file: File,
+    *,
+    against: Text = None,
+    json: bool = False,
+    files: PairOptions = PairOptions(),  # noqa: B008 - frozen
+) -> None:
+    """Say what is odd in a data set, before an hour is spent on it.
+
+    $ hardalign check lexicon.tsv --format lexicon
+
+    $ hardalign check test.tsv --against train.tsv --format lexicon
+
+    Looked for are duplicates, contradictions, symbols that are rare, invisible or look like
+    others, blanks that are symbols, mixed Unicode normalisation, targets too long to be predicted;
+    with --against, sources that occur in the training data and symbols that do not; without it,
+    how large a model the set can feed.
+
+    Args:
+        file: File with sources and targets; - is standard input.
+        against: The file a model is trained on, if FILE is to evaluate it.
+        json: Print one JSON object.
+        files: How the files are read.
+    """
+    layout = files.resolve(FORMATS["pairs"])
+    read = partial(
+        read_examples,
+        format=replace(layout, normalization="none", source_case="keep"),  # as it is spelt
+        purpose="training",
+        allow_empty=files.allow_empty,
+    )
+    skipped = Skipped()
+    training = None if against is None else read(against)
+    report = check_data(read(file, skipped=skipped), layout, training)
+    print(dumps(report.to_dict(), ensure_ascii=False) if json else printable(_text(report)))
+    note(skipped.report(file, "passed over"))
+
+
+def _text(report: Report) -> str:
+    lines = [
+        f"{report.pairs:,} pairs of {report.sources:,} different sources",
+        f"{report.source_symbols} source symbols, {report.target_symbols} target symbols, "
+        f"{report.tags} tags",
+    ]
+    lengths = {"sources": report.source_length, "targets": report.target_length}
+    for side, (least, middle, most) in lengths.items():
+        lines.append(f"{side} have {least} to {most} symbols, half of them up to {middle:g}")
+    for finding in report.findings:
+        lines += ["", f"{finding.kind}: {finding.count:,} ({finding.message})"]
+        lines += [f"  {sample}" for sample in finding.samples]
+        if finding.samples and finding.count > len(finding.samples):
+            lines.append(f"  and {finding.count - len(finding.samples):,} more")
+    return "\n".join(lines)
+
+
+def split(
+    file: File,
+    *,
+    out: Folder,
+    dev: float = 0.1,
+    test: float = 0.1,
+    seed: int = 0,
+    files: PairOptions = PairOptions(),  # noqa: B008 - frozen
+    overwrite: bool = False,
+) -> None:
+    """Split a file into train, dev and test, with no source in two of them.
+
+    $ hardalign split lexicon.tsv --out data --format lexicon
+
+    $ hardalign split forms.tsv --out data --format sigmorphon --dev 0.05 --test 0.2 --seed 1
+
+    All pronunciations of a word, and all forms of a lemma, go to the same part. The same file and
+    seed always give the same split. Lines stay as they are. For each part a line is printed:
+    part TAB file TAB number of examples TAB number of different sources.
+
+    Args:
+        file: File with sources and targets; - is standard input.
+        out: Folder that train.tsv, dev.tsv and test.tsv (.xml for news) are written to.
+        dev: Share of the sources for dev; 0 for none.
+        test: Share of the sources for test; 0 for none.
+        seed: Another seed gives another split.
+        files: How the file is read.
+        overwrite: Replace files that are there already.
+    """
+    skipped = Skipped()
+    parts = split_file(
+        file,
+        files.resolve(FORMATS["pairs"]),
+        out,
+        dev=dev,
+        test=test,
+        seed=seed,
+        allow_empty=files.allow_empty,
+        overwrite=overwrite,
+        skipped=skipped,
+    )
+    for part in parts:
+        print(part.name, part.path, part.examples, part.sources, sep="\t")
+    note(skipped.report(file, "left out"))
 
 
 def corpora(
@@ -139,10 +248,10 @@ def _description(corpus: RegisteredCorpus) -> str:
     return "\n".join(lines)
 
 
-def _format(layout: Format) -> str:
-    if layout == FORMATS[layout.name]:
-        return layout.name
-    return f"{layout.name} --columns {','.join(layout.columns)}"
+def _format(format_: Format) -> str:
+    if format_ == FORMATS[format_.name]:
+        return format_.name
+    return f"{format_.name} --columns {','.join(format_.columns)}"
 
 
 def _size(size: int | None) -> str:
