@@ -56,13 +56,6 @@ def test_an_apostrophe_is_read_as_the_one_that_the_model_has(apostrophe: str) ->
     assert folded(f"isn{apostrophe}t", "inst") == "isnt"
 
 
-def test_readings_are_offered() -> None:
-    folding = Folding(Alphabet(tuple("aest'")))
-    assert folding.offer("é’ßт") == "é as e, ’ as ', ß as ss"
-    assert folding.offer("т1") is None
-    assert not folding.changes
-
-
 def test_changes_are_counted_once_the_word_is_readable() -> None:
     folding = Folding(Alphabet(tuple("aest")))
     assert folding.remark() is None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from hardalign.data.text import Symbols
@@ -69,14 +68,6 @@ class Folding:
             if letters and not self.alphabet.unknown(letters):
                 return letters
         return () if marks or not plain else None
-
-    def offer(self, symbols: Iterable[str]) -> str | None:
-        """Returns how symbols that the model does not have could be read, or None if not at all."""
-        readings = {symbol: self._folded(symbol) for symbol in symbols}
-        shown = ", ".join(
-            f"{symbol} as {''.join(like)}" for symbol, like in readings.items() if like
-        )
-        return shown or None
 
     def remark(self) -> str | None:
         """Returns one line for the user, or None if nothing was changed."""
