@@ -118,7 +118,7 @@ def test_beyond(results: ModuleType) -> None:
     runs = [result(recipe="auto", correct=right(73)), result(recipe="auto", members=5)]
     table = results.beyond_table(collect(runs), [])
     one, five = (row for row in table if "**`hard`" in "".join(row))
-    assert one[1:5] == ["**`hard`, small**", "", "1", "**WER 27.00** (the paper's best 26.6)"]
+    assert one[1:5] == ["**`hard`, small**", "", "1 of 2", "**WER 27.00** (the paper's best 26.6)"]
     assert five[1] == "**`hard`, small, 5 members**"
 
 
