@@ -15,11 +15,6 @@ def model(tmp_path: Path) -> Path:
     return random_model(tmp_path / "model")
 
 
-@pytest.fixture(autouse=True)
-def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hardalign.cli.main.COMMANDS", ("lexicon",))
-
-
 def rows(text: str, separator: str = "\t") -> list[list[str]]:
     return [line.split(separator) for line in text.splitlines()]
 

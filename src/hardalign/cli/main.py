@@ -22,6 +22,7 @@ FAMILIES = {
     **dict.fromkeys(("predict", "score", "align"), "answer"),
     **dict.fromkeys(("evaluate", "analyze"), "measure"),
     **dict.fromkeys(("check", "split", "corpora"), "data"),
+    **dict.fromkeys(("errors", "compare"), "diagnose"),
     "join": "train",
 }
 """The modules of commands that are not in a module of their own name."""

@@ -1,4 +1,4 @@
-"""Models side by side on the same words: which is better, is that chance, and where they differ."""
+"""Models compared on the same items: accuracy, significance, and where they differ."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hardalign.significance import LEVEL, Comparison, compare_all
 
 @dataclass(frozen=True)
 class Judged:
-    """What one model says to all items, and whether it is right."""
+    """The predictions of one model, and which of them are right."""
 
     model: str
     predictions: list[str]
@@ -38,7 +38,7 @@ class Duel:
 
     @property
     def significant(self) -> bool:
-        """Says whether chance is an unlikely reason for the difference."""
+        """Whether the difference is significant after correction."""
         return self.p < LEVEL
 
 
@@ -51,23 +51,23 @@ class Contest:
     duels: list[Duel]
 
     def alone(self, model: int) -> list[int]:
-        """Returns the items that this model alone gets right."""
+        """Return the items that only this model gets right."""
         this_alone = tuple(k == model for k in range(len(self.models)))
         return [index for index, correct in enumerate(self._correct) if correct == this_alone]
 
     @property
     def agreed(self) -> tuple[int, int]:
-        """Returns how many items all models get right, and how many none does."""
+        """How many items all models get right, and how many none does."""
         counts = [sum(correct) for correct in self._correct]
         return counts.count(len(self.models)), counts.count(0)
 
     @property
     def _correct(self) -> list[tuple[bool, ...]]:
-        """Returns for each item which models get it right."""
+        """For each item, which models get it right."""
         return list(zip(*(model.correct for model in self.models), strict=True))
 
     def to_dict(self, spell: Callable[[Symbols], str]) -> dict[str, Any]:
-        """Returns everything as JSON can hold it."""
+        """Return everything as JSON can hold it."""
         every, none = self.agreed
         return {
             "n": len(self.items),
@@ -102,7 +102,7 @@ class Contest:
 def judge(
     model: str, items: Sequence[Example], predictions: Sequence[Symbols], layout: Format
 ) -> Judged:
-    """Judges what a model says to all items."""
+    """Evaluate a model's predictions, one for each item."""
     counted = [layout.counted(symbols) for symbols in predictions]
     references = [[layout.counted(target) for target in item.targets] for item in items]
     return Judged(
@@ -114,7 +114,7 @@ def judge(
 
 
 def contest(items: Sequence[Example], models: Sequence[Judged]) -> Contest:
-    """Compares models that answered the same items, each pair of them by a paired test."""
+    """Compare models that answered the same items, each pair of them by a paired test."""
     points = {
         (first.model, second.model): [100 * np.subtract(first.correct, second.correct, dtype=float)]
         for first, second in combinations(models, 2)
