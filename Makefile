@@ -8,7 +8,7 @@ PEERS := .venv-peers/.ready
 	fuzz kill licences hashes package clean
 
 demo: $(READY)  ## train on real words, evaluate, predict, draw alignments
-	$(BIN)/hardalign train --corpus cmudict --strip-stress --words 8000 --epochs 8 \
+	$(BIN)/hardalign train --corpus cmudict --set strip_stress=true --set words=8000 --epochs 8 \
 		--out runs/demo --overwrite
 	$(BIN)/hardalign evaluate runs/demo
 	printf 'action\nphone\nknight\nthought\n' | $(BIN)/hardalign predict runs/demo --scores

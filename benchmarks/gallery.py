@@ -42,7 +42,16 @@ SECTIONS = [
         "Pronunciation",
         "English words from the CMU dictionary. Silent letters have empty columns, and an *x* "
         "makes two sounds.",
-        ["--corpus", "cmudict", "--strip-stress", "--words", str(PAIRS), "--epochs", "8"],
+        [
+            "--corpus",
+            "cmudict",
+            "--set",
+            "strip_stress=true",
+            "--set",
+            f"words={PAIRS}",
+            "--epochs",
+            "8",
+        ],
         ["soft", "hard"],
         ["thoughtful", "taxation"],
     ),

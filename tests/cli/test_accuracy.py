@@ -13,7 +13,7 @@ def test_an_ensemble_is_a_model_like_any_other(
 ) -> None:
     folder = tmp_path / "two"
     options = ("train", pairs, "--dev", pairs, "--out", folder, "--epochs", 1, "--members", 2)
-    result = command(*options, "--processes", 1)
+    result = command(*options, "--set", "processes=1")
     assert result.code == 0, result.err
     assert "an ensemble of 2 models" in result.err
     info = command("info", folder).out
@@ -47,7 +47,7 @@ def test_training_begins_with_a_model(
 ) -> None:
     options = ("train", pairs, "--dev", pairs, "--epochs", 0, "--from", model)
     assert command(*options, "--system", "hard", "--out", tmp_path / "new").code == 0
-    assert f"began with  {model} sha256:" in command("info", tmp_path / "new").out
+    assert f"began with  {model.name} sha256:" in command("info", tmp_path / "new").out
     other = command(*options, "--system", "soft", "--out", tmp_path / "other")
     assert_complains(other, model, "its system is hard", "not soft")
     assert not (tmp_path / "other").exists()

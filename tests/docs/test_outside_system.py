@@ -72,7 +72,7 @@ def run(environment: dict[str, str], *arguments: str) -> str:
 
 def test_it_is_a_system_like_any_other(installed: dict[str, str], tmp_path: Path):
     out = str(tmp_path / "model")
-    corpus = ["--corpus", "toy:copy", "--words", "60", "--epochs", "1"]
+    corpus = ["--corpus", "toy:copy", "--set", "words=60", "--epochs", "1"]
     # In the process that trains, which has torch.
     code = f"{AGREE}\nfrom hardalign.cli.main import main; main()"
     options = ["train", *corpus, "--system", "hard-slope", "--out", out]

@@ -20,7 +20,7 @@ from hardalign.experiments.run import FAILURE, RESULT, RUN, Run, prepare, write_
 from hardalign.experiments.worker import execute
 from hardalign.files import HOLDER, LOCK
 from hardalign.model_folder import CHECKPOINT, CONFIG, METRICS, VOCABULARY, WEIGHTS
-from hardalign.training.run import Reporter
+from hardalign.training.run import RESUME, Reporter
 
 FAULTS = ("full disk", "failed rename", "failed sync")
 
@@ -145,7 +145,17 @@ def test_what_a_command_writes(
 
 
 def train(folder: Path, out: str, epochs: int = 2) -> Outcome:
-    options = ["--epochs", str(epochs), "--out", out, "--resume", "--learning-rate", "0.1"]
+    options = [
+        "--epochs",
+        str(epochs),
+        "--out",
+        out,
+        "--resume",
+        "--recipe",
+        "paper",
+        "--set",
+        "learning_rate=0.1",
+    ]
     return call_line(["train", "pairs.tsv", "--dev", "pairs.tsv", *options], b"", folder)
 
 
@@ -185,7 +195,7 @@ def test_going_on_with_training(
         inject(fault, name, patch)
         assert_complains(train(folder, "new"), name)
     after = contents(folder / "new")
-    assert after.keys() == before.keys()
+    assert after.keys() - {RESUME} == before.keys()
     assert after[name] == before[name]
     assert train(folder, "new").code == 0
     assert (folder / "new" / WEIGHTS).read_bytes() == calm[WEIGHTS]

@@ -35,7 +35,9 @@ def test_large_models_learn_slowly_and_are_clipped() -> None:
 def test_inflection_has_its_tags_beside() -> None:
     decided = decide("auto", 10_000, SIZES["small"], tagged=True)
     assert decided["tags"] == "beside"
-    assert decide("auto", 500, SIZES["small"], tagged=True)["tags"] == "beside"
+    few, very_few = (decide("auto", pairs, SIZES["small"], tagged=True) for pairs in (500, 90))
+    assert (few["copying"], few["tags"], few["hallucinate"]) == (True, "inside", 4000)
+    assert (very_few["hallucinate"], very_few["batch_size"]) == (1500, 8)
 
 
 @pytest.mark.parametrize(("size", "clip"), [("small", None), ("large", 5.0)])

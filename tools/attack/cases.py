@@ -25,6 +25,7 @@ from attack.world import FILES, PLAN, SUFFIXES, World
 from hardalign.cli.main import COMMANDS, command
 from hardalign.cli.options import FileOptions, PairOptions
 from hardalign.cli.reproduce import EngineOptions
+from hardalign.cli.train import DataOptions
 from hardalign.model_folder import (
     CHECKPOINT,
     CONFIG,
@@ -70,8 +71,14 @@ def data_file(world: World, draw: random.Random) -> Outcome:
     if verb == "split":
         options["out"] = Path("parts")
     elif verb == "train":
-        values, options["dev"] = draw.choice([((name,), good), ((good,), name)])
-        options |= {"out": Path("new"), "epochs": 0}
+        values, dev = draw.choice([((name,), good), ((good,), name)])
+        changes.pop("format")
+        options = {
+            "data": DataOptions(dev=draw.choice([dev, dev, None, "none"]), format=layout),
+            "out": Path("new"),
+            "epochs": 0,
+            "set": tuple(f"{name}={value}" for name, value in changes.items()),
+        }
     elif verb == "check":
         options["against"] = draw.choice([None, good])
     elif verb == "align" and draw.random() < 0.5:
@@ -116,12 +123,11 @@ WORDS = (
 BOUNDED = {
     # What is allowed to take long, or to fill the machine, because it was asked to.
     "--epochs": ("0", "1", "-1", "nan", "1e9", ""),
-    "--devices": ("0", "1", "-1", "9999", "x"),
     "--words": ("0", "1", "50", "-3", "x"),
+    "--set": ("epochs=1", "dropout=2", "dropuot=0.1", "words=-3", "threads=1e9", "=", "clip=none"),
     "--trials": ("0", "-1", "x", "2"),
     "--workers": ("0", "-1", "x"),
     "--members": ("0", "1", "2", "-1", "1001", "x"),
-    "--processes": ("0", "1", "2", "-1", "x"),
     "--engine": ("x", "local", ""),
     "--threads": ("0", "1", "2", "-1", "1e9", "99999999999"),
     "--port": ("0", "-1", "70000", "x", "99999999999999999999"),
@@ -206,7 +212,13 @@ def model_folder(world: World, draw: random.Random) -> Outcome:
         for _ in range(draw.choice((1, 1, 1, 2))):
             _damage_folder(place, config, draw)
         out = {"scores": True, "alignments": True}
-        resume = {"dev": "pairs.tsv", "out": Path(model), "resume": True, "system": model}
+        resume = {
+            "data": DataOptions(dev="pairs.tsv"),
+            "recipe": "paper",
+            "out": Path(model),
+            "resume": True,
+            "system": model,
+        }
         verb, values, options = draw.choice(
             [
                 ("info", (model,), {}),

@@ -49,7 +49,7 @@ def check(condition: bool, message: str) -> None:
 def kill_training(system: str, kills: int, draw: random.Random, folder: Path) -> Counter[str]:
     """Trains a system in peace, and again and again with kills; the weights must be the same."""
     log = folder / "log"
-    options = ["train", "--corpus", "toy:copy", "--words", WORDS, "--system", system]
+    options = ["train", "--corpus", "toy:copy", "--set", f"words={WORDS}", "--system", system]
     options += ["--epochs", EPOCHS, "--batch-size", 10, "--resume", "--out"]
     calm = run([*options, folder / "calm"], log)
     check(calm.status == 0, f"{system}: {calm.log}")
@@ -108,7 +108,9 @@ def kill_predict(kills: int, draw: random.Random, folder: Path) -> Counter[str]:
     words = folder / "words"
     words.write_text("".join(f"{''.join(draw.choices('abcdefgh', k=8))}\n" for _ in range(300)))
     model, output, log = folder / "model", folder / "out" / "predicted.tsv", folder / "log"
-    end = run(["train", "--corpus", "toy:copy", "--words", 60, "--epochs", 0, "--out", model], log)
+    end = run(
+        ["train", "--corpus", "toy:copy", "--set", "words=60", "--epochs", 0, "--out", model], log
+    )
     check(end.status == 0, end.log)
     output.parent.mkdir()
     command = ["predict", model, words, "--scores", "--threads", 2, "--output", output]

@@ -88,7 +88,7 @@ def make_world(folder: Path, systems: tuple[str, ...] = tuple(SYSTEMS)) -> World
 def _train(folder: Path, files: Path, layout: str, system: str, epochs: int) -> None:
     data = str(files / f"{layout}.{SUFFIXES.get(layout, 'tsv')}")
     options = ["--format", layout, "--system", system, "--epochs", str(epochs)]
-    options += ["--copy"] if layout == "sigmorphon" else []
+    options += ["--set", "copying=true"] if layout == "sigmorphon" else []
     outcome = call_line(["train", data, "--dev", data, "--out", str(folder), *options], b"", files)
     assert outcome.code == 0, outcome
 

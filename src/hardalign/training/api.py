@@ -131,11 +131,18 @@ def train(
     # The settings are those of the size (or the base), unless the recipe or the user decides them.
     tagged = any(example.tags for example in data.train)
     pairs = sum(len(example.targets) for example in data.train)
-    decided = decide(recipe, pairs, sizes, tagged and find_system(system).model.can_set_tags_beside)
+    kind = find_system(system).model
+    decided = decide(recipe, pairs, sizes, tagged and kind.can_set_tags_beside)
+    if not kind.can_copy:
+        decided.pop("copying", None)
+    fixed = set()  # what the recipe does not decide: a base, or sizes of one's own, are as they are
     if begun is not None:
-        decided.pop("tags", None)  # the base has them where it has them
+        fixed = {"tags", "copying", "hallucinate"}
     elif not isinstance(base, str):
-        decided = {name: one for name, one in decided.items() if name not in of_model(decided)}
+        fixed = {*of_model(decided), "hallucinate"}
+    elif chosen.get("known_forms") or not _inflects(data):
+        fixed = {"hallucinate"}
+    decided = {name: value for name, value in decided.items() if name not in fixed}
     model = replace(sizes, system=system, **of_model(decided | chosen))
     training = replace(training, **of_training(decided | chosen))
     check_options(model)
@@ -256,6 +263,15 @@ def _resume(folder: Path, processes: int, reporter: Reporter) -> Predictor:
         reporter=reporter,
         **call.settings,
     )
+
+
+def _inflects(data: TrainingData) -> bool:
+    """Tells whether sources share stems with their targets, so that others can be made up."""
+    try:
+        hallucinate(data.train, 1, 0)
+    except HardalignError:
+        return False
+    return True
 
 
 def _remark(data: TrainingData, description: Description, others: int, reporter: Reporter) -> None:

@@ -112,8 +112,9 @@ def read_data(
     if dev is None:
         held_out = [example for example in examples if is_held_out(example)]
         rest = [example for example in examples if not is_held_out(example)]
-        if not rest:
-            held_out, rest = [], examples
+        if not rest or not held_out:
+            note("too few examples to hold some out: the temperature is 1")
+            return TrainingData(examples, [], layout, Origin(train=train_origin))
         note(
             f"no --dev: {len(held_out)} of {len(examples)} examples are held out, to measure and "
             f"to calibrate; --dev {NONE} trains on all"

@@ -46,9 +46,18 @@ AUTO: tuple[tuple[float, dict[str, Any]], ...] = (
     (math.inf, {"epochs": 8, "batch_size": 32, "learning_rate": 0.003, "dropout": 0.2}),
 )
 """For fewer pairs than this, these settings; figures in ``docs/results.md``."""
-INFLECTION = {"epochs": 14, "batch_size": 20, "learning_rate": 0.002, "dropout": 0.3}
-"""With tags, from ``FEW`` pairs on."""
-FEW = 2_000
+INFLECTION: dict[str, Any] = {
+    "epochs": 14,
+    "batch_size": 20,
+    "learning_rate": 0.002,
+    "dropout": 0.3,
+    "tags": "beside",
+}
+"""With tags, from ``FEW_FORMS`` pairs on."""
+FEW_FORMS = 1_000
+FEW_INFLECTION = {"copying": True, "tags": "inside", "hallucinate": 4_000}
+"""With fewer, besides; the hallucinated ones count as pairs."""
+VERY_FEW_FORMS, VERY_FEW_HALLUCINATED = 200, 1_500
 LARGE = {"learning_rate": 0.0015, "clip": 0.7}
 """Of the paper's large models: at most this rate."""
 
@@ -65,12 +74,16 @@ def decide(recipe: Recipe, pairs: int, size: ModelConfig, tagged: bool) -> dict[
     large = size.encoder_layers > 1 or size.decoder >= 400
     if recipe == "paper":
         return {**PAPER, "clip": PAPER_CLIP if large else None}
-    settings = dict(next(settings for below, settings in AUTO if pairs < below))
+    settings: dict[str, Any] = {}
+    if tagged and pairs < FEW_FORMS:
+        settings |= FEW_INFLECTION
+        if pairs < VERY_FEW_FORMS:
+            settings["hallucinate"] = VERY_FEW_HALLUCINATED
+        pairs += settings["hallucinate"]
+    settings |= next(settings for below, settings in AUTO if pairs < below)
     settings["batch_size"] = max(5, min(settings["batch_size"], pairs // 100))
-    if tagged and pairs >= FEW:
+    if tagged and "hallucinate" not in settings:
         settings = dict(INFLECTION)
-    if tagged:
-        settings["tags"] = "beside"
     if large:
         settings["learning_rate"] = min(settings["learning_rate"], LARGE["learning_rate"])
         settings["dropout"] = max(settings["dropout"], size.dropout)
