@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from hardalign.data.formats import FORMATS, Example
+from hardalign.data.formats import FORMATS
 from hardalign.data.lexicon import Lexicon
 from hardalign.errors import HardalignError
 from hardalign.text import running as module
-from hardalign.text.running import Line, TextReport, has_blank, pronounce_text
-from text.fakes import LETTERS, WORDS, FakePredictor
+from hardalign.text.running import Line, TextReport, pronounce_text
+from text.fakes import WORDS, FakePredictor
 
 
 def known_words(**entries: str) -> Lexicon:
@@ -242,11 +242,3 @@ def test_no_word_is_too_long() -> None:
     report = TextReport()
     assert spoken("a " + "b" * 5000, report=report) == "{A} " + "b" * 5000
     assert report.remarks() == [f"not pronounced: 1 word that is too long ('{'b' * 39}…')"]
-
-
-def test_blanks_that_the_model_has_never_seen() -> None:
-    vocabulary = FakePredictor().description.vocabulary
-    assert has_blank(Example(tuple("the cat")), vocabulary)
-    assert not has_blank(Example(tuple("cat")), vocabulary)
-    with_blank = FakePredictor(letters=LETTERS + " ").description.vocabulary
-    assert not has_blank(Example(tuple("the cat")), with_blank)

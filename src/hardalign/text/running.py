@@ -24,11 +24,10 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
 
-from hardalign.data.folding import APOSTROPHES, HYPHENS, INVISIBLE, PLAIN, Folding, trimmed
+from hardalign.data.folding import APOSTROPHES, HYPHENS, INVISIBLE, PLAIN, Folding
 from hardalign.data.formats import Example, Format
 from hardalign.data.lexicon import word_symbols
 from hardalign.data.text import Symbols, plural, shorten
-from hardalign.data.vocabulary import Vocabulary
 from hardalign.errors import HardalignError
 from hardalign.predictor import Prediction, Predictor
 from hardalign.search import Search
@@ -295,12 +294,6 @@ class Line:
     text: str
     """The line with its words pronounced."""
     words: list[Word]
-
-
-def has_blank(example: Example, vocabulary: Vocabulary) -> bool:
-    """Says whether a blank inside a source is new to the model: perhaps it is a sentence."""
-    inside = trimmed(example.source, vocabulary.source)
-    return any(symbol.isspace() for symbol in vocabulary.source.unknown(inside))
 
 
 def pronounce_text(
