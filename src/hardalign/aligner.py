@@ -35,7 +35,7 @@ BATCH_CELLS = 1 << 15
 """The cells of a batch: enough to hide Python, few enough for caches."""
 
 
-class Batch(NamedTuple):
+class GridBatch(NamedTuple):
     """Holds the grids of some pairs, padded to the longest strings among them."""
 
     places: list[int]  # of its pairs among all pairs
@@ -73,7 +73,7 @@ def diagonals(rows: int, columns: int) -> Iterator[Diagonal]:
         yield Diagonal(here, above, left, corner, deletions, insertions)
 
 
-def batches(pairs: Sequence[Pair], shape: tuple[int, ...]) -> Iterator[Batch]:
+def batches(pairs: Sequence[Pair], shape: tuple[int, ...]) -> Iterator[GridBatch]:
     """Cuts the pairs into batches of similar lengths, of at most BATCH_CELLS padded cells each."""
     places = sorted(range(len(pairs)), key=lambda k: (len(pairs[k][0]), len(pairs[k][1])))
     starts: list[int] = []
@@ -91,7 +91,7 @@ def batches(pairs: Sequence[Pair], shape: tuple[int, ...]) -> Iterator[Batch]:
         width = len(target)
         ends = np.array([len(pairs[k][0]) * width + len(pairs[k][1]) for k in part])
         grid = operations.reshape(-1, len(part))
-        yield Batch(part, len(source) - 1, width - 1, grid, (ends, np.arange(len(part))))
+        yield GridBatch(part, len(source) - 1, width - 1, grid, (ends, np.arange(len(part))))
 
 
 def _padded(strings: list[Sequence[int]], size: int) -> NDArray[np.intp]:
@@ -222,7 +222,7 @@ def _normalised(weights: Floats, other_weight: float, others: int) -> tuple[Floa
         return np.log(weights / total), math.log(other_weight / total)
 
 
-def _expected_counts(scores: Floats, batch: Batch) -> Floats:
+def _expected_counts(scores: Floats, batch: GridBatch) -> Floats:
     """Counts how often each cell's operation is used, over all paths of the pairs: EM's E step.
 
     Args:
@@ -252,7 +252,7 @@ def _expected_counts(scores: Floats, batch: Batch) -> Floats:
     return np.asarray(counts, np.float64)
 
 
-def _sums(scores: Floats, batch: Batch) -> tuple[Floats, Floats]:
+def _sums(scores: Floats, batch: GridBatch) -> tuple[Floats, Floats]:
     """Sums over all paths to every cell.
 
     Returns:
@@ -274,7 +274,7 @@ def _sums(scores: Floats, batch: Batch) -> tuple[Floats, Floats]:
     return total, shares
 
 
-def _maxima(scores: Floats, batch: Batch) -> Floats:
+def _maxima(scores: Floats, batch: GridBatch) -> Floats:
     """Finds the score of the best path to every cell: [cells, B]."""
     best = _borders(scores, batch)
     for cells in diagonals(batch.rows, batch.columns):
@@ -293,7 +293,7 @@ def _ways(values: Floats, scores: Floats, cells: Diagonal) -> Floats:
     )
 
 
-def _borders(scores: Floats, batch: Batch) -> Floats:
+def _borders(scores: Floats, batch: GridBatch) -> Floats:
     """Fills the cells that one path alone leads to, by deletions or by insertions: [cells, B]."""
     values = np.zeros_like(scores)
     width = batch.columns + 1

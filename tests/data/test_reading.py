@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hardalign.data.formats import FORMATS, MAX_SYMBOL, Example, Format
-from hardalign.data.reading import Skipped, read_examples
+from hardalign.data.reading import Skipped, examples_of, read_examples
 from hardalign.errors import HardalignError, InputError
 
 
@@ -506,3 +506,9 @@ def test_damaged_tables(tmp_path, content, line, message):
     with pytest.raises(InputError, match=message) as caught:
         list(read_examples(path, FORMATS["pairs"], "training"))
     assert caught.value.line == line
+
+
+@pytest.mark.parametrize("row", ["ab", b"ab", {"source": "a", "target": "b"}, 5, None, (1, 2)])
+def test_rows_that_are_none_are_refused(row):
+    with pytest.raises(InputError, match=r"rows, line 1.*must be a"):
+        list(examples_of([row], FORMATS["pairs"]))

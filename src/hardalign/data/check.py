@@ -129,32 +129,32 @@ def _is_spaced(text: str) -> bool:
 
 
 def check(
-    examples: Iterable[Example], layout: Format, against: Iterable[Example] | None = None
+    examples: Iterable[Example], text_format: Format, against: Iterable[Example] | None = None
 ) -> Report:
     """Looks for what is odd in examples.
 
     Args:
         examples: As they are spelt: read in the same format without normalisation.
-        layout: The format with its normalisation.
+        text_format: The format with its normalisation.
         against: Training examples, spelt likewise, to compare with.
     """
     spelt = list(training_pairs(examples))
-    pairs = [_normalised(pair, layout) for pair in spelt]
+    pairs = [_normalised(pair, text_format) for pair in spelt]
     rare = RARE if against is None else 0  # what is rare in a test set may be learned all the same
     findings = [
-        *_repetitions(pairs, layout),
+        *_repetitions(pairs, text_format),
         *_symbols("source", [pair.source for pair in pairs], pairs, rare),
         *_symbols("target", [pair.targets[0] for pair in pairs], pairs, rare),
         *_symbols("tag", [pair.tags for pair in pairs], pairs, rare),
-        *_untagged(pairs, layout),
-        *(Finding("format", len(pairs), problem) for problem in quick_check(pairs, layout)),
-        *_blanks(pairs, layout),
-        *_spellings(spelt, layout),
-        *_lengths(pairs, layout),
+        *_untagged(pairs, text_format),
+        *(Finding("format", len(pairs), problem) for problem in quick_check(pairs, text_format)),
+        *_blanks(pairs, text_format),
+        *_spellings(spelt, text_format),
+        *_lengths(pairs, text_format),
     ]
     if against is not None:
-        training = [_normalised(pair, layout) for pair in training_pairs(against)]
-        findings += _comparison(pairs, training, layout)
+        training = [_normalised(pair, text_format) for pair in training_pairs(against)]
+        findings += _comparison(pairs, training, text_format)
     else:
         findings.append(_appetite(pairs))
     sources = [len(pair.source) for pair in pairs]
@@ -171,11 +171,11 @@ def check(
     )
 
 
-def _normalised(pair: Example, layout: Format) -> Example:
+def _normalised(pair: Example, text_format: Format) -> Example:
     return replace(
         pair,
-        source=layout.source_symbols(pair.text),
-        targets=(layout.target_symbols(layout.join_target(pair.targets[0])),),
+        source=text_format.source_symbols(pair.text),
+        targets=(text_format.target_symbols(text_format.join_target(pair.targets[0])),),
     )
 
 
@@ -183,29 +183,29 @@ def _finding(kind: str, message: str, samples: Sequence[str]) -> list[Finding]:
     return [Finding(kind, len(samples), message, tuple(samples[:SAMPLES]))] if samples else []
 
 
-def _show(pair: Example, layout: Format) -> str:
-    target = layout.join_target(pair.targets[0])
-    tags = f" ({layout.tag_separator.join(pair.tags)})" if pair.tags else ""
+def _show(pair: Example, text_format: Format) -> str:
+    target = text_format.join_target(pair.targets[0])
+    tags = f" ({text_format.tag_separator.join(pair.tags)})" if pair.tags else ""
     return f"line {pair.line}: {pair.text}{tags} → {target}"
 
 
-def _untagged(pairs: Sequence[Example], layout: Format) -> list[Finding]:
+def _untagged(pairs: Sequence[Example], text_format: Format) -> list[Finding]:
     """Finds lines whose tags are missing, where others have some."""
-    bare = [_show(pair, layout) for pair in pairs if not pair.tags]
+    bare = [_show(pair, text_format) for pair in pairs if not pair.tags]
     message = "lines whose column of tags is empty, where others have tags"
     return _finding("no tags", message, bare if len(bare) < len(pairs) else [])
 
 
-def _repetitions(pairs: Sequence[Example], layout: Format) -> list[Finding]:
+def _repetitions(pairs: Sequence[Example], text_format: Format) -> list[Finding]:
     """Finds pairs that occur twice, and questions with several answers."""
     answers: dict[tuple[Symbols, Symbols], dict[Symbols, Example]] = defaultdict(dict)
     twice = []
     for pair in pairs:
         first = answers[pair.key].setdefault(pair.targets[0], pair)
         if first is not pair:
-            twice.append(f"{_show(pair, layout)} (as line {first.line})")
+            twice.append(f"{_show(pair, text_format)} (as line {first.line})")
     several = [
-        "; ".join(_show(pair, layout) for pair in targets.values())
+        "; ".join(_show(pair, text_format) for pair in targets.values())
         for targets in answers.values()
         if len(targets) > 1
     ]
@@ -250,10 +250,10 @@ def _symbols(
     ]
 
 
-def _blanks(pairs: Sequence[Example], layout: Format) -> list[Finding]:
+def _blanks(pairs: Sequence[Example], text_format: Format) -> list[Finding]:
     """Finds blanks that are symbols and perhaps should not be."""
     edges = [
-        _show(pair, layout)
+        _show(pair, text_format)
         for pair in pairs
         if any(
             part[0].isspace() or part[-1].isspace() for part in (pair.source, *pair.targets) if part
@@ -262,28 +262,28 @@ def _blanks(pairs: Sequence[Example], layout: Format) -> list[Finding]:
     return _finding("blanks at the ends", "of sources or targets, where they are symbols", edges)
 
 
-def _spellings(spelt: Sequence[Example], layout: Format) -> list[Finding]:
+def _spellings(spelt: Sequence[Example], text_format: Format) -> list[Finding]:
     """Finds strings that are not in the Unicode normal form C, where most text is."""
     other = [
-        _show(pair, layout)
+        _show(pair, text_format)
         for pair in spelt
         if not unicodedata.is_normalized("NFC", pair.text)
-        or not unicodedata.is_normalized("NFC", layout.join_target(pair.targets[0]))
+        or not unicodedata.is_normalized("NFC", text_format.join_target(pair.targets[0]))
     ]
     if len(other) == len(spelt):  # they are at least all alike
         return []
     harm = (
         "as nothing is normalised, the same letter is two symbols"
-        if layout.normalization == "none"
-        else f"no harm, as all are read as {layout.normalization}"
+        if text_format.normalization == "none"
+        else f"no harm, as all are read as {text_format.normalization}"
     )
     message = f"pairs that are not in NFC as the others are; {harm}"
     return _finding("mixed normalisation", message, other)
 
 
-def _lengths(pairs: Sequence[Example], layout: Format) -> list[Finding]:
+def _lengths(pairs: Sequence[Example], text_format: Format) -> list[Finding]:
     too_long = [
-        _show(pair, layout)
+        _show(pair, text_format)
         for pair in pairs
         if len(pair.targets[0]) > LONG * (len(pair.source) + len(pair.tags) + 2)
     ]
@@ -292,7 +292,7 @@ def _lengths(pairs: Sequence[Example], layout: Format) -> list[Finding]:
 
 
 def _comparison(
-    pairs: Sequence[Example], training: Sequence[Example], layout: Format
+    pairs: Sequence[Example], training: Sequence[Example], text_format: Format
 ) -> list[Finding]:
     """Finds what a test set must not share with its training set, and what it must."""
     lines = {pair.key: pair.line for pair in reversed(training)}
@@ -307,7 +307,10 @@ def _comparison(
         *_finding(
             "sources in training",
             "scores on them say little",
-            [f"{_show(p, layout)} (there line {lines[p.key]})" for p in [*shared.values()][::-1]],
+            [
+                f"{_show(p, text_format)} (there line {lines[p.key]})"
+                for p in [*shared.values()][::-1]
+            ],
         ),
         *_finding(
             "unknown symbols",

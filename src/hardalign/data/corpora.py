@@ -380,16 +380,16 @@ def _toy(origin: CorpusOrigin) -> Corpus:
         [Example(tuple(word), (tuple(toy_target(task, word)),), text=word) for word in part]
         for part in _parts(toy_words(origin.seed), _counts(size, dev=1 / 12, test=1 / 12))
     )
-    layout = _as_asked(FORMATS["pairs"], origin)
-    return Corpus(train, dev, test, layout, CORPORA[origin.corpus], origin)
+    text_format = _as_asked(FORMATS["pairs"], origin)
+    return Corpus(train, dev, test, text_format, CORPORA[origin.corpus], origin)
 
 
 def _registered(corpus: RegisteredCorpus, data_dir: Path | None, origin: CorpusOrigin) -> Corpus:
     paths = {file.split: fetch_file(corpus, file, data_dir) for file in corpus.files}
-    layout = _as_asked(corpus.collection.format, origin)
+    text_format = _as_asked(corpus.collection.format, origin)
 
     def part(split: Split, purpose: Purpose) -> list[Example]:
-        return list(read_examples(paths[split], layout, purpose))
+        return list(read_examples(paths[split], text_format, purpose))
 
     train, test = part("train", "training"), part("test", "evaluation")
     if "dev" in paths:
@@ -397,11 +397,13 @@ def _registered(corpus: RegisteredCorpus, data_dir: Path | None, origin: CorpusO
     else:
         dev = [example for example in train if _is_held_out(example)]
         train = [example for example in train if not _is_held_out(example)]
-    return Corpus(train, dev, test, layout, corpus.description, origin)
+    return Corpus(train, dev, test, text_format, corpus.description, origin)
 
 
-def _as_asked(layout: Format, origin: CorpusOrigin) -> Format:
-    return replace(layout, normalization=origin.normalization, target_parts=origin.target_parts)
+def _as_asked(text_format: Format, origin: CorpusOrigin) -> Format:
+    return replace(
+        text_format, normalization=origin.normalization, target_parts=origin.target_parts
+    )
 
 
 def _is_held_out(example: Example) -> bool:

@@ -241,7 +241,7 @@ def _string(text: str, what: str) -> str:
     return text
 
 
-def changed(layout: Format, settings: Mapping[str, Any]) -> Format:
+def changed(text_format: Format, settings: Mapping[str, Any]) -> Format:
     """Returns a format with other settings, whose columns are one string: target,source,-.
 
     Raises:
@@ -249,13 +249,13 @@ def changed(layout: Format, settings: Mapping[str, Any]) -> Format:
     """
     columns = settings.get("columns")
     split = {} if columns is None else {"columns": tuple(columns.split(","))}
-    return replace(layout, **{**settings, **split})
+    return replace(text_format, **{**settings, **split})
 
 
-def as_read_by(model: Format, layout: Format) -> Format:
-    """Returns a layout of files whose letters are told apart as a model's format does."""
+def as_read_by(model: Format, text_format: Format) -> Format:
+    """Returns a text_format of files whose letters are told apart as a model's format does."""
     names = ("normalization", "source_case", "target_parts")
-    return replace(layout, **{name: getattr(model, name) for name in names})
+    return replace(text_format, **{name: getattr(model, name) for name in names})
 
 
 FORMATS = {

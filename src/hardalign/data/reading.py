@@ -9,7 +9,7 @@ import io
 import re
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, repeat
@@ -219,6 +219,8 @@ def examples_of(
     """
     fields = _Fields(name, format, "training", allow_empty)
     for number, row in enumerate(rows, start=1):
+        if isinstance(row, (str, bytes, Mapping)) or not hasattr(row, "__len__"):
+            fields.fail(f"a row must be a sequence of strings, not {row!r:.50}", number)
         if number == 1 and _headings(row, format.columns):
             fields.fail(f"{', '.join(row)} is a header; leave it out", number)
         yield _example(row, number, {len(format.columns): format.columns}, fields)
@@ -291,7 +293,7 @@ def _headings(cells: Sequence[str], columns: Sequence[str]) -> list[str]:
     """Return which column each heading of a header names, or nothing if a row is no header."""
     if len(cells) != len(columns) or sum(column != "-" for column in columns) < 2:
         return []
-    words = [cell.strip().casefold() for cell in cells]
+    words = [str(cell).strip().casefold() for cell in cells]
     named = dict(zip(columns, words, strict=True))
     source, target = named["source"], named.get("target", "")
     if target and (source.startswith(target) or target.startswith(source)):  # phoneme, phonemes
@@ -356,10 +358,10 @@ def _read_table(
 ) -> Iterator[Example]:
     prediction = fields.purpose == "prediction"
     full = fields.format.columns
-    layouts = {len(full): full}
+    widths = {len(full): full}
     if prediction:
         bare = tuple(column for column in full if column in ("source", "tags"))
-        layouts.setdefault(len(bare), bare)
+        widths.setdefault(len(bare), bare)
     number = waiting = 0
     any_example = False
     for number, cells in rows:
@@ -376,7 +378,7 @@ def _read_table(
         any_example = True
         if spelt is not None:
             spelt[number] = "\t".join(cells)
-        yield _example(cells, number, layouts, fields)
+        yield _example(cells, number, widths, fields)
     if not any_example:
         reason = "the file is empty"
         if skipped.header:
@@ -387,23 +389,23 @@ def _read_table(
 
 
 def _example(
-    cells: Sequence[str], number: int, layouts: dict[int, tuple[str, ...]], fields: _Fields
+    cells: Sequence[str], number: int, widths: dict[int, tuple[str, ...]], fields: _Fields
 ) -> Example:
-    layout = layouts.get(len(cells))
-    if layout is None:
+    columns = widths.get(len(cells))
+    if columns is None:
         expected = " or ".join(
             f"{count} TAB-separated column{'s' * (count > 1)} ({', '.join(columns)})"
-            for count, columns in layouts.items()
+            for count, columns in widths.items()
         )
         line, advice = shorten("\t".join(cells)), "choose another --format or name the --columns"
-        if len(cells) == 1 and cells[0].count(",") + 1 in layouts:
+        if len(cells) == 1 and cells[0].count(",") + 1 in widths:
             advice = "are they separated by commas? call the file .csv, or write TABs"
         fields.fail(f"expected {expected}, found {len(cells)} in {line}; {advice}", number)
     source: Symbols = ()
     targets: tuple[Symbols, ...] = ()
     tags: Symbols = ()
     text = ""
-    for column, (kind, cell) in enumerate(zip(layout, cells, strict=True), start=1):
+    for column, (kind, cell) in enumerate(zip(columns, cells, strict=True), start=1):
         if kind == "source":
             text = cell
             source = fields.source(cell, number, column)

@@ -166,13 +166,13 @@ def _table(examples: Sequence[Example], lines: dict[int, str]) -> str:
     return "".join(f"{lines[example.line]}\n" for example in examples)
 
 
-def _xml(examples: Sequence[Example], layout: Format) -> str:
+def _xml(examples: Sequence[Example], text_format: Format) -> str:
     rows = ['<?xml version="1.0" encoding="UTF-8"?>', "<TransliterationCorpus>"]
     for number, example in enumerate(examples, start=1):
         rows.append(f'  <Name ID="{number}">')
         rows.append(f"    <SourceName>{escape(example.text)}</SourceName>")
         for order, target in enumerate(example.targets, start=1):
-            text = escape(layout.join_target(target))
+            text = escape(text_format.join_target(target))
             rows.append(f'    <TargetName ID="{order}">{text}</TargetName>')
         rows.append("  </Name>")
     return "\n".join([*rows, "</TransliterationCorpus>", ""])

@@ -4,14 +4,28 @@ import math
 import random
 import tracemalloc
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hardalign.aligner import Floats, Pair, Path, align, batches, fit, log_likelihood
+from hardalign.aligner import (
+    Floats,
+    Pair,
+    Path,
+    UnsupervisedAligner,
+    align,
+    aligner_pair,
+    batches,
+    fit,
+    log_likelihood,
+    oracle_actions,
+)
+from hardalign.data.formats import Example
+from hardalign.data.vocabulary import BEGIN, END, UNKNOWN, Encoded
+from helpers import random_pair
 
 S, T = 3, 4  # alphabet sizes of the random tests
 source_strings = st.lists(st.integers(0, S - 1), max_size=4)
@@ -221,3 +235,104 @@ def test_large_alphabets_cost_what_occurs_of_them() -> None:
         tracemalloc.stop()
     assert peak < 2 * table.nbytes
     assert np.exp(table).sum() == pytest.approx(1)
+
+
+STEP = 99
+
+
+@st.composite
+def oracle_paths(draw: st.DrawFn) -> Path:
+    """Any alignment of any two strings."""
+    path: Path = []
+    j = i = 0
+    for kind in draw(st.lists(st.sampled_from(["substitute", "delete", "insert"]), max_size=12)):
+        path.append((None if kind == "insert" else j, None if kind == "delete" else i))
+        j, i = j + (kind != "insert"), i + (kind != "delete")
+    return path
+
+
+def follow(actions: list[int]) -> tuple[list[int], list[int]]:
+    """What actions write, the end included, and the pointer at each write: the plain loop."""
+    written, positions, pointer = [], [], 0
+    for action in actions:
+        if action == STEP:
+            pointer += 1
+        else:
+            written.append(action)
+            positions.append(pointer)
+    return written, positions
+
+
+@given(oracle_paths())
+def test_actions_write_the_target(path: Path) -> None:
+    letters = sum(j is not None for j, _ in path)
+    target = [10 + i for _, i in path if i is not None]
+    actions = oracle_actions(path, target, STEP)
+    written, positions = follow(actions)
+    assert written == [*target, END]
+    assert positions == sorted(positions)
+    assert positions[-1] == letters + 1  # the end is at the end symbol, and no step goes past it
+    assert len(actions) == letters + 1 + len(target) + 1
+    # Letter j, counted from 0, is at position j + 1; an insertion is where the last letter was.
+    reached = accumulate((0 if j is None else j + 1 for j, _ in path), max)
+    expected = [place for place, (_, i) in zip(reached, path, strict=True) if i is not None]
+    assert positions[:-1] == expected
+
+
+def test_a_prefix_is_written_before_the_first_step() -> None:
+    path: Path = [(None, 0), (0, 1), (1, None), (None, 2), (2, 3)]
+    assert oracle_actions(path, [5, 6, 7, 8], STEP) == [5, STEP, 6, STEP, 7, STEP, 8, STEP, END]
+
+
+def test_nothing_to_nothing() -> None:
+    assert oracle_actions([], [], STEP) == [STEP, END]
+
+
+def test_the_aligners_numbers_leave_out_tags_and_count_from_1() -> None:
+    pair = Encoded([BEGIN, 8, 9, 4, UNKNOWN, 6, END], 2, [5, UNKNOWN, END])
+    assert aligner_pair(pair) == ([1, 0, 3], [2, 0])
+    source, target = aligner_pair(random_pair(5, 3, tags=1))
+    assert (len(source), len(target)) == (5, 3)
+    assert min(source + target) >= 1
+
+
+def pair(source: str, target: str, tags: str = "") -> Example:
+    return Example(tuple(source), (tuple(target),), tuple(tags.split()))
+
+
+PAIRS = [pair("abc", "ABC"), pair("cab", "CAB"), pair("ahb", "AB"), pair("bha", "BA")]
+
+
+def test_finds_what_goes_together() -> None:
+    alignments = list(UnsupervisedAligner(PAIRS).align(PAIRS))
+    assert [links.pairs for links in alignments] == [
+        [(0, 0), (1, 1), (2, 2)],
+        [(0, 0), (1, 1), (2, 2)],
+        [(0, 0), (2, 1)],
+        [(0, 0), (2, 1)],
+    ]
+    assert (alignments[2].source, alignments[2].target) == (tuple("ahb"), tuple("AB"))
+
+
+def test_tags_are_left_out() -> None:
+    (links,) = UnsupervisedAligner(PAIRS).align([pair("ab", "AB", tags="N PL")])
+    assert links.tags == ("N", "PL")
+    assert links.columns == [3, 4]
+
+
+def test_symbols_it_has_never_seen() -> None:
+    (links,) = UnsupervisedAligner(PAIRS).align([pair("aqb", "AQB")])
+    assert links.pairs == [(0, 0), (1, 1), (2, 2)]
+
+
+def test_what_comes_from_nothing() -> None:
+    (links,) = UnsupervisedAligner(PAIRS).align([pair("a", "ABC")])
+    assert links.columns.count(None) == 2
+    assert links.pairs == [(0, 0)]
+
+
+def test_more_pairs_than_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hardalign.aligner._BLOCK", 3)
+    aligner = UnsupervisedAligner(PAIRS)
+    assert list(aligner.align(PAIRS * 2)) == list(aligner.align(PAIRS)) * 2
+    assert list(aligner.align([])) == []
