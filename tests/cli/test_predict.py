@@ -366,3 +366,15 @@ def test_tags_are_printed_with_their_words(command: Command, tmp_path: Path) -> 
     (scored,) = rows(command("predict", model, "--scores", stdin=b"ab\tN;V\n").out)
     assert scored[:3] == first
     assert float(scored[3]) < 0
+
+
+def test_a_standard_input_that_nobody_else_holds(model: Path) -> None:
+    """It is read to its end, although it is replaced by a reader of its lines as they come."""
+    code = (
+        "import os, sys; sys.stdin = open(os.dup(0)); sys.argv = ['hardalign', *sys.argv[1:]]; "
+        "from hardalign.cli.main import main; main()"
+    )
+    command = [sys.executable, "-c", code, "predict", str(model)]
+    found = subprocess.run(command, input="ab\nc\n", capture_output=True, text=True)
+    assert (found.returncode, found.stderr) == (0, "")
+    assert [row[0] for row in rows(found.stdout)] == ["ab", "c"]

@@ -14,7 +14,7 @@ from itertools import pairwise, tee
 from json import dumps
 from os import fstat
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import tyro
 
@@ -204,8 +204,9 @@ class _Arriving(io.BufferedReader):
             self.total += count or 0
             return count
 
-    def __init__(self, descriptor: int) -> None:
-        self._source = self._Counting(descriptor, closefd=False)
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream  # or its descriptor might be closed with it
+        self._source = self._Counting(stream.fileno(), closefd=False)
         super().__init__(self._source)
         self._taken = 0
 
@@ -230,7 +231,7 @@ def _as_they_come(file: str, examples: Iterable[Example]) -> Iterator[Iterable[E
     if not streaming or stat.S_ISREG(fstat(descriptor).st_mode):
         yield examples
         return
-    reader = _Arriving(descriptor)
+    reader = _Arriving(sys.stdin)
     sys.stdin = io.TextIOWrapper(reader)
     chunk: list[Example] = []
     for example in examples:
