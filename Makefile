@@ -2,9 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
-PEERS := .venv-peers/.ready
 
-.PHONY: demo test test-browser bench bench-peers check docs results model format \
+.PHONY: demo test test-browser bench check docs results reference model format \
 	fuzz kill licences hashes package clean
 
 demo: $(READY)  ## train on real words, evaluate, predict, draw alignments
@@ -22,11 +21,8 @@ test: $(READY)  ## the whole test suite
 test-browser: $(READY)  ## the page of `hardalign serve` in Chromium
 	$(BIN)/pytest tests/browser
 
-bench: $(READY)  ## speeds, as ratios in one run
-	$(BIN)/python benchmarks/speed.py
-
-bench-peers: $(READY) $(PEERS)  ## the same beside yoyodyne, in an environment of its own
-	$(BIN)/python benchmarks/peers.py
+bench: $(READY)  ## speed, memory and answers beside another checkout: OTHER=DIR
+	$(BIN)/python benchmarks/gates.py $(OTHER)
 
 check: $(READY)  ## formatting, lint, types, layering
 	$(BIN)/ruff format --check .
@@ -39,6 +35,9 @@ docs: $(READY)  ## the documentation site, in docs/_build
 
 results: $(READY)  ## the tables of results in the documents; RUNS=DIR adds runs to them
 	$(BIN)/python tools/results.py $(RUNS)
+
+reference: $(READY)  ## docs/reference/commands.md, from --help
+	$(BIN)/python tools/commands.py
 
 model: $(READY)  ## train a bundled model anew: minutes to an hour; NAME=is-g2p
 	$(BIN)/python recipes/models.py $(NAME)
@@ -63,7 +62,7 @@ format: $(READY)  ## mend what the formatter can
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf .venv .venv-peers .pytest_cache .mypy_cache .ruff_cache .hypothesis dist
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis dist
 
 # What has a hash is installed only if it matches, the build backend included. PyTorch has none:
 # which of its builds a machine gets depends on where pip looks.
@@ -72,12 +71,4 @@ $(READY): pyproject.toml requirements/constraints.txt requirements/hashes.txt
 	$(BIN)/python -m pip install --quiet --no-deps --require-hashes --requirement requirements/hashes.txt
 	$(BIN)/python -m pip install --quiet --constraint requirements/constraints.txt \
 		--no-build-isolation --editable '.[dev]'
-	touch $@
-
-# It asks for torchvision and torchaudio without using them, and their builds on PyPI are for CUDA:
-# beside a CPU build of torch the first cannot be imported, but torchmetrics imports it if present.
-$(PEERS): requirements/constraints.txt
-	$(PYTHON) -m venv .venv-peers
-	.venv-peers/bin/python -m pip install --quiet --constraint requirements/constraints.txt yoyodyne==0.5.27
-	.venv-peers/bin/python -m pip uninstall --quiet --yes torchvision torchaudio
 	touch $@

@@ -53,7 +53,6 @@ DOCS = ROOT / "docs"
 RECORD, PUBLISHED = DOCS / "results" / "runs.jsonl", DOCS / "results" / "published.csv"
 TASK_NAMES = {"g2p": G2P, "transliteration": TRANSLITERATION, "inflection": INFLECTION}
 PAGES = [
-    ROOT / "README.md",
     DOCS / "reference" / "systems.md",
     DOCS / "results.md",
     *(DOCS / "results" / f"{name}.md" for name in TASK_NAMES),

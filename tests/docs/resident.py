@@ -89,7 +89,8 @@ def _answer(call: socket.socket) -> None:
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
     # Anew, as what they know of this process's streams does not hold for the caller's.
-    sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")  # noqa: SIM115
+    sys.stdin = open(0, closefd=False)  # noqa: SIM115
+    sys.stdout, sys.stderr = open(1, "w"), open(2, "w")  # noqa: SIM115
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)

@@ -32,10 +32,8 @@ NOT_RUN = {
 """Commands that are shown but not run with their page, and why."""
 
 SMALLER = {
-    "words=8000": "words=120",
     "size=8000": "size=120",
     ".test[:1500]": ".test[:100]",
-    "words=1200": "words=120",
 }
 """Sizes that are good to learn from, and sizes that are quick."""
 

@@ -94,5 +94,5 @@ def test_a_package_index_gets_no_broken_links(monkeypatch: pytest.MonkeyPatch) -
     addresses = re.findall(r"\]\(([^)]*)\)", text)
     assert addresses
     assert all(address.startswith("https://") for address in addresses)
-    assert "More: results · speed" in text
+    assert "results, speed" in text
     assert "docs/serve/light.png" not in text
