@@ -83,7 +83,7 @@ def test_letters_below_the_syllable(command: Command, tmp_path: Path) -> None:
     composed, parted = tmp_path / "nfc.tsv", tmp_path / "nfd.tsv"
     composed.write_text("".join(f"{word}\t{word[::-1]}\n" for word in words))
     parted.write_text(unicodedata.normalize("NFD", composed.read_text()))
-    options = ["--normalization", "NFD", "--copy", "--epochs", 3, "--out", out]
+    options = ["--set", "normalization=NFD", "--set", "copying=true", "--epochs", 3, "--out", out]
     assert command("train", composed, "--dev", composed, *options).code == 0
     rows = [line.split("\t") for line in command("predict", out, composed).out.splitlines()]
     assert [source for source, _ in rows] == words
