@@ -16,8 +16,9 @@ from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
-import hardalign
 from aligner import Word, read, spell
+
+import hardalign
 from hardalign.aligner import UnsupervisedAligner
 from hardalign.data.formats import Example
 
