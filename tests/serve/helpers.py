@@ -20,9 +20,9 @@ from hardalign.data.lexicon import Lexicon
 from hardalign.data.origin import Origin
 from hardalign.model_folder import Description
 from hardalign.predictor import Predictor
+from hardalign.serve import questions
 from hardalign.serve.app import create_app
 from hardalign.serve.messages import Limits
-from hardalign.serve.models import Model
 from hardalign.serve.server import Clients, address_of, listen, make_server
 from hardalign.systems.build import build_model
 from helpers import TINY, tiny_model
@@ -52,9 +52,6 @@ MODELS = {
 }
 
 
-SERVED = {name: Model(predictor) for name, predictor in MODELS.items()}
-
-
 @contextmanager
 def running(
     models: Mapping[str, Predictor] = MODELS,
@@ -68,7 +65,7 @@ def running(
     """A server in a thread of its own, and a client of it."""
     listening = listen("127.0.0.1", 0)
     served = {
-        name: Model(knowing(predictor, lexicons[name]) if name in lexicons else predictor)
+        name: knowing(predictor, lexicons[name]) if name in lexicons else predictor
         for name, predictor in models.items()
     }
     app = create_app(served, limits, address, name, origins)
@@ -112,7 +109,7 @@ class Gate:
         self.opened = threading.Event()
 
     def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        answer = Model.answer
+        answer = questions.answer_words
 
         def gated(model, words, *others):  # type: ignore[no-untyped-def]
             self.batches.append([word.text for word in words])
@@ -120,4 +117,4 @@ class Gate:
             assert self.opened.wait(30)
             return answer(model, words, *others)
 
-        monkeypatch.setattr(Model, "answer", gated)
+        monkeypatch.setattr(questions, "answer_words", gated)

@@ -11,10 +11,9 @@ import pytest
 from hardalign.errors import HardalignError
 from hardalign.serve.app import HEADERS, PAGE, create_app, is_loopback
 from hardalign.serve.messages import Limits
-from hardalign.serve.models import Model
 from hardalign.serve.server import listen
 from hardalign.version import __version__
-from serve.helpers import MODELS, SERVED, Gate, Serve, connect, received, running
+from serve.helpers import MODELS, Gate, Serve, connect, received, running
 
 pytestmark = pytest.mark.filterwarnings("ignore::hardalign.predictor.UnknownSymbolsWarning")
 
@@ -136,7 +135,7 @@ def test_failures_say_where_to_look(
         raise ZeroDivisionError("by design")
 
     client = serve()
-    monkeypatch.setattr(Model, "answer", fail)
+    monkeypatch.setattr("hardalign.serve.questions.answer_words", fail)
     response = client.post("/predict", json={"words": ["ab"]})
     assert response.status_code == 500
     assert response.json() == {"error": "the server failed; its log says why"}
@@ -273,7 +272,7 @@ def test_any_site_may_be_allowed(serve: Serve) -> None:
 @pytest.mark.parametrize("origin", ["good.example", "https://good.example/", "https://", ""])
 def test_what_is_no_origin(origin: str) -> None:
     with pytest.raises(HardalignError, match="should be like https"):
-        create_app(SERVED, Limits(), origins=[origin])
+        create_app(MODELS, Limits(), origins=[origin])
 
 
 def test_two_lengths_are_one_too_many(client: httpx.Client) -> None:

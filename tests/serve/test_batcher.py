@@ -11,11 +11,11 @@ from starlette.exceptions import HTTPException
 
 from hardalign.errors import HardalignError
 from hardalign.serve import batcher as module
+from hardalign.serve import questions
 from hardalign.serve.batcher import Batcher
 from hardalign.serve.messages import Limits, WordAnswer
-from hardalign.serve.models import Model
 from hardalign.serve.questions import Question, read_words
-from serve.helpers import MODELS, SERVED, Gate
+from serve.helpers import MODELS, Gate
 
 T = TypeVar("T")
 TAGS = {"tagged": "\tN;V"}
@@ -23,12 +23,12 @@ TAGS = {"tagged": "\tN;V"}
 
 def question(*texts: str, model: str = "hard", **settings: Any) -> Question:
     body = {"model": model, "words": texts, **settings}
-    return read_words(json.dumps(body).encode(), SERVED, Limits())
+    return read_words(json.dumps(body).encode(), MODELS, Limits())
 
 
 def with_batcher(use: Callable[[Batcher], Awaitable[T]], limit: int = 10_000) -> T:
     async def run() -> T:
-        batcher = Batcher(SERVED, limit)
+        batcher = Batcher(MODELS, limit)
         async with batcher.running():
             return await use(batcher)
 
@@ -87,7 +87,7 @@ def test_answers_do_not_depend_on_batch_mates(gate: Gate) -> None:
     )  # the first question, then a batch for each group
     for one, answers in zip(questions, found, strict=True):
         for word, answer in zip(one.items, answers, strict=True):
-            (alone,) = one.group.ask(SERVED[one.group.model], [word])
+            (alone,) = one.group.ask(MODELS[one.group.model], [word])
             assert same(to_builtins(answer), to_builtins(alone))
 
 
@@ -154,7 +154,7 @@ def test_a_failure_reaches_those_who_asked(monkeypatch: pytest.MonkeyPatch) -> N
 
     async def use(batcher: Batcher) -> None:
         with monkeypatch.context() as patch:
-            patch.setattr(Model, "answer", fail)
+            patch.setattr(questions, "answer_words", fail)
             with pytest.raises(ZeroDivisionError):
                 await batcher.answer(question("a"))
         assert len(await batcher.answer(question("a"))) == 1
@@ -165,7 +165,7 @@ def test_a_failure_reaches_those_who_asked(monkeypatch: pytest.MonkeyPatch) -> N
 def test_one_who_fails_spoils_nothing_for_the_others(
     gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gated = Model.answer
+    gated = questions.answer_words
 
     def fragile(model, words, *others):  # type: ignore[no-untyped-def]
         answers = gated(model, words, *others)
@@ -173,7 +173,7 @@ def test_one_who_fails_spoils_nothing_for_the_others(
             raise ZeroDivisionError
         return answers
 
-    monkeypatch.setattr(Model, "answer", fragile)
+    monkeypatch.setattr(questions, "answer_words", fragile)
 
     async def use(batcher: Batcher) -> list[list[WordAnswer] | BaseException]:
         first = asyncio.ensure_future(batcher.answer(question("a")))
@@ -214,7 +214,7 @@ def test_a_model_that_cannot_answer_is_no_failure_of_the_server(
     def refuse(*_: object) -> list[WordAnswer]:
         raise HardalignError("its weights are too large")
 
-    monkeypatch.setattr(Model, "answer", refuse)
+    monkeypatch.setattr(questions, "answer_words", refuse)
     with pytest.raises(HTTPException, match="too large") as refused:
         with_batcher(lambda batcher: batcher.answer(question("a")))
     assert refused.value.status_code == 422

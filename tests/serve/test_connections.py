@@ -174,11 +174,10 @@ resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))
 from helpers import tiny_predictor
 from hardalign.serve.app import create_app
 from hardalign.serve.messages import Limits
-from hardalign.serve.models import Model
 from hardalign.serve.server import address_of, listen, make_server, run
 listening = listen("127.0.0.1", 0)
 print(address_of(listening), flush=True)
-models = {{"hard": Model(tiny_predictor(layout="pairs"))}}
+models = {{"hard": tiny_predictor(layout="pairs")}}
 run(make_server(create_app(models, Limits()), 10), listening)
 """
 

@@ -9,7 +9,7 @@ from starlette.routing import Route
 
 from hardalign.serve.app import create_app
 from hardalign.serve.messages import REFUSALS, Limits, describe_api
-from serve.helpers import MODELS, SERVED
+from serve.helpers import MODELS
 
 API = describe_api()
 
@@ -32,7 +32,7 @@ QUESTION = "paths", "/predict", "post", "requestBody", "content", "application/j
 
 
 def test_every_route_is_described_and_no_other() -> None:
-    routes = create_app(SERVED, Limits()).routes
+    routes = create_app(MODELS, Limits()).routes
     served = {
         route.path: {method.lower() for method in (route.methods or set()) - {"HEAD"}}
         for route in routes

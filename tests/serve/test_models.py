@@ -12,10 +12,10 @@ from hardalign.predictor import Predictor
 from hardalign.search import Search
 from hardalign.serve import messages
 from hardalign.serve import models as module
-from hardalign.serve.models import Model, load_models
+from hardalign.serve.models import answer_words, describe, load_models
 from hardalign.systems import SCORES
 from helpers import TINY
-from serve.helpers import MODELS, SERVED, knowing, tiny_predictor
+from serve.helpers import MODELS, knowing, tiny_predictor
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_namesakes_are_told_apart_by_their_folders(loaded: list[str]) -> None:
 def test_no_absolute_path_is_published(loaded: list[str], tmp_path: Path) -> None:
     models = load_models([f"{tmp_path}/A/model", f"{tmp_path}/B/model"])
     assert list(models) == ["A/model", "B/model"]
-    assert str(tmp_path) not in str([model.describe(name) for name, model in models.items()])
+    assert str(tmp_path) not in str([describe(*model) for model in models.items()])
 
 
 def test_names_can_be_given(loaded: list[str], tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_a_missing_model(tmp_path: Path) -> None:
 
 
 def test_descriptions() -> None:
-    hard, soft, tagged = (model.describe(name) for name, model in SERVED.items())
+    hard, soft, tagged = (describe(*model) for model in MODELS.items())
     assert (hard.name, hard.alignment, hard.exact) == ("hard", "posterior", True)
     assert (soft.system, soft.alignment) == ("soft", "attention")
     assert (hard.tags, tagged.tags) == ([], ["N", "V"])
@@ -98,7 +98,7 @@ def test_descriptions() -> None:
     ],
 )
 def test_examples_are_of_the_language(model: str, word: str) -> None:
-    description = load_models([model])[model].describe(model)
+    description = describe(model, load_models([model])[model])
     assert word in description.examples
     assert len(description.examples) == 5
 
@@ -113,7 +113,7 @@ def test_a_lexicon_is_read_for_every_model(tmp_path: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr(module, "load", load)
     models = load_models(["hard", "soft"], [str(file)])
-    assert [model.describe(name).known for name, model in models.items()] == [2, 2]
+    assert [describe(*model).known for model in models.items()] == [2, 2]
     with pytest.raises(HardalignError, match=r"does not fit the model tagged: .* tags"):
         load_models(MODELS, [str(file)])
 
@@ -123,7 +123,7 @@ def test_answers_are_what_the_predictor_says(alignments: bool) -> None:
     predictor = MODELS["hard"]
     texts = ["ab", "dcba"]
     words = [predictor.example(text) for text in texts]
-    answers = SERVED["hard"].answer(words, Search(nbest=3), alignments)
+    answers = answer_words(MODELS["hard"], words, Search(nbest=3), alignments)
     for text, answer in zip(texts, answers, strict=True):
         assert answer.source == text
         expected = predictor(text, nbest=3)
@@ -142,7 +142,7 @@ def test_answers_are_what_the_predictor_says(alignments: bool) -> None:
 
 def test_unknown_symbols_are_named_once() -> None:
     predictor = MODELS["tagged"]
-    (answer,) = SERVED["tagged"].answer([predictor.example("qaqz\tN;X")], Search(), False)
+    (answer,) = answer_words(MODELS["tagged"], [predictor.example("qaqz\tN;X")], Search(), False)
     assert answer.unknown == ["X", "q", "z"]
     assert answer.tags == ("N", "X")
 
@@ -153,7 +153,7 @@ def test_a_known_word_is_not_asked_of_the_model() -> None:
     for text in ("yyx", "x"):
         lexicon.add(("a", "b"), tuple(text))
     words = [predictor.example(text) for text in ("ab", "ba")]
-    known, new = Model(knowing(predictor, lexicon)).answer(words, Search(nbest=2), True)
+    known, new = answer_words(knowing(predictor, lexicon), words, Search(nbest=2), True)
     assert (known.origin, new.origin) == ("lexicon", "model")
     assert [one.text for one in known.predictions] == ["x", "yyx"]  # the more probable one first
     assert known.predictions[1].log_prob == pytest.approx(predictor.log_prob("ab", "yyx"), abs=1e-5)
@@ -164,9 +164,9 @@ def test_a_known_word_is_not_asked_of_the_model() -> None:
 def test_arpabet_is_written_as_ipa_too() -> None:
     g2p = hardalign.load("en-g2p")
     words = [g2p.example("of"), g2p.example("action")]
-    answers = Model(g2p).answer(words, Search(), False)
+    answers = answer_words(g2p, words, Search(), False)
     assert [answer.predictions[0].ipa for answer in answers] == ["ʌv", "ˈækʃən"]
-    (other,) = SERVED["hard"].answer([MODELS["hard"].example("ab")], Search(), False)
+    (other,) = answer_words(MODELS["hard"], [MODELS["hard"].example("ab")], Search(), False)
     assert other.predictions[0].ipa is UNSET
-    assert Model(g2p).describe("en-g2p").ipa
-    assert not SERVED["hard"].describe("hard").ipa
+    assert describe("en-g2p", g2p).ipa
+    assert not describe("hard", MODELS["hard"]).ipa

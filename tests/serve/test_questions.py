@@ -14,15 +14,15 @@ from starlette.exceptions import HTTPException
 from hardalign.data.lexicon import Lexicon
 from hardalign.search import Search
 from hardalign.serve.messages import Limits, TextAnswer, WordsRequest
-from hardalign.serve.models import Model, TextPiece
 from hardalign.serve.questions import Group, Question, read_text, read_words
-from serve.helpers import MODELS, SERVED, knowing
+from hardalign.text.running import Line
+from serve.helpers import MODELS, knowing
 
 LIMITS = Limits(words=3, characters=20, symbols=5, beam=6, work=100)
 
 
 def read(content: Any) -> Question:
-    return read_words(json.dumps(content).encode(), SERVED, LIMITS)
+    return read_words(json.dumps(content).encode(), MODELS, LIMITS)
 
 
 def test_what_is_not_said_is_as_in_python() -> None:
@@ -79,12 +79,12 @@ def test_what_is_wrong_is_said(content: Any, status: int, says: str) -> None:
 )
 def test_what_is_no_json(body: bytes) -> None:
     with pytest.raises(HTTPException, match="not JSON") as refused:
-        read_words(body, SERVED, LIMITS)
+        read_words(body, MODELS, LIMITS)
     assert refused.value.status_code == 400
 
 
 def test_pairs_of_surrogates_are_characters() -> None:
-    assert read_words(b'{"words": ["\\ud83d\\ude00"]}', SERVED, LIMITS).items[0].text == "😀"
+    assert read_words(b'{"words": ["\\ud83d\\ude00"]}', MODELS, LIMITS).items[0].text == "😀"
 
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=8)
@@ -118,14 +118,14 @@ def test_any_json_is_read_or_refused(content: Any) -> None:
 def test_any_one_word_within_the_limits_is_answered() -> None:
     limits = Limits()
     body = {"words": ["a" * limits.symbols], "nbest": limits.beam, "alignments": True}
-    question = read_words(json.dumps(body).encode(), SERVED, limits)
+    question = read_words(json.dumps(body).encode(), MODELS, limits)
     assert sum(question.work) <= limits.work <= limits.waiting
 
 
 def test_what_could_not_be_answered_in_time_is_refused_at_once() -> None:
     body = json.dumps({"words": ["abcde" * 10] * 500}).encode()
     with pytest.raises(HTTPException, match="several requests") as refused:
-        read_words(body, SERVED, Limits())
+        read_words(body, MODELS, Limits())
     assert refused.value.status_code == 413
 
 
@@ -136,7 +136,7 @@ def test_marks_are_counted_before_they_are_normalised() -> None:
         word = "a" + "\u0301" * count + "\u0316" * count
         body = json.dumps({"words": [word]}, ensure_ascii=False).encode()
         with pytest.raises(HTTPException) as refused:
-            read_words(body, SERVED, Limits())
+            read_words(body, MODELS, Limits())
         assert refused.value.status_code in (413, 422)
     assert time.perf_counter() - start < 1
 
@@ -148,7 +148,7 @@ def test_known_forms_are_work() -> None:
     forms = list(product("xyz", repeat=5))
     for form in forms:
         lexicon.add(("a", "b"), form)
-    models = {"hard": Model(knowing(predictor, lexicon))}
+    models = {"hard": knowing(predictor, lexicon)}
     question = read_words(b'{"words": ["ab"], "alignments": true}', models, Limits())
     assert question.work == [len(forms) * ((5 + 1) * (2 + 27) // 25) * 2]
     with pytest.raises(HTTPException, match="too much for one request"):
@@ -157,10 +157,10 @@ def test_known_forms_are_work() -> None:
 
 def test_a_text_is_cut_at_blanks() -> None:
     body = json.dumps({"text": "ab,  cd\nab\u00a0dc\n", "model": "soft"}).encode()
-    question = read_text(body, SERVED, Limits())
+    question = read_text(body, MODELS, Limits())
     assert [item.text for item in question.items] == ["ab,", "cd", "ab", "dc"]
     assert question.group == Group("soft", text=True)
-    pieces = [TextPiece(item.text.upper(), []) for item in question.items]
+    pieces = [Line(item.text.upper(), []) for item in question.items]
     assert question.message(pieces) == TextAnswer("soft", "AB,  CD\nAB\u00a0DC\n", [])
 
 
@@ -176,5 +176,5 @@ def test_a_text_is_cut_at_blanks() -> None:
 )
 def test_what_is_wrong_with_a_text(content: Any, status: int, says: str) -> None:
     with pytest.raises(HTTPException, match=says) as refused:
-        read_text(json.dumps(content).encode(), SERVED, Limits())
+        read_text(json.dumps(content).encode(), MODELS, Limits())
     assert refused.value.status_code == status

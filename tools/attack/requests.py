@@ -20,7 +20,6 @@ from attack.world import World
 from hardalign.predictor import load
 from hardalign.serve.app import create_app
 from hardalign.serve.messages import Limits
-from hardalign.serve.models import Model
 from hardalign.serve.server import Clients, listen, make_server
 
 PATIENCE = 20.0
@@ -46,7 +45,7 @@ class _Log(logging.Handler):
 @contextmanager
 def serving(world: World) -> Iterator[Case]:
     """A server of some models; gives a function that sends it one damaged request."""
-    models = {name: Model(load(world.model(name))) for name in ("hard", "sigmorphon")}
+    models = {name: load(world.model(name)) for name in ("hard", "sigmorphon")}
     listening = listen("127.0.0.1", 0)
     address = listening.getsockname()
     # What never finishes its request should not be waited for.

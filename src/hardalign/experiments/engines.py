@@ -57,16 +57,9 @@ class Engine(Protocol):
 def run_all(
     runs: Sequence[Run], folder: Path, engine: Engine, watch: Callable[[dict[Run, State]], None]
 ) -> dict[Run, State]:
-    """Run what is not complete yet; one that fails does not keep the others from running.
+    """Run what is not complete yet, in order, and close the engine; return how each run ended.
 
-    Args:
-        runs: In the order in which they are started.
-        folder: Where their folders are.
-        engine: Where they run; it is closed at the end.
-        watch: Is called with all states, again and again.
-
-    Returns:
-        How each run ended: done, failed or busy.
+    One that fails does not keep the others from running. ``watch`` sees all states again and again.
     """
     with closing(engine):
         states: dict[Run, State] = {
@@ -155,12 +148,7 @@ class KilledError(Exception):
 
 
 def work_on(folder: Path, arguments: Sequence[str]) -> int:
-    """Complete a run on whatever machine this is, as a Ray task; return the exit status.
-
-    Raises:
-        HardalignError: If this machine does not see the folder.
-        KilledError: If the process was killed.
-    """
+    """Complete a run on whatever machine this is, as a Ray task; return the exit status."""
     if not (folder / RUN).exists():
         raise HardalignError(
             f"{socket.gethostname()} does not see {folder}; choose a folder that all machines of "
@@ -189,16 +177,9 @@ class Cluster:
         cpus: float = 1,
         gpus: float = 0,
     ) -> None:
-        """Connect to a cluster.
+        """Connect to the cluster at an address, or RAY_ADDRESS, or a new one of this machine.
 
-        Args:
-            folder: The folder of the grid.
-            arguments: Of the worker processes, after the folder.
-            address: Of the cluster's head; without it, what RAY_ADDRESS says, or a new cluster of
-                this machine alone.
-            workers: Runs at a time; if not given, as many as there is room for.
-            cpus: To reserve for a run.
-            gpus: To reserve for a run; may be a fraction, or none.
+        ``cpus`` and ``gpus`` are reserved for each run; ``workers`` is by default as many as fit.
         """
         self._ray = ray = _connect(address)
         self._folder, self._arguments, self._workers = folder, arguments, workers

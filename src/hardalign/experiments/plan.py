@@ -72,11 +72,7 @@ def shipped_plans() -> list[str]:
 
 
 def load_plan(plan: str) -> list[Run]:
-    """Return the runs of a shipped plan or of a TOML file, in its order.
-
-    Raises:
-        InputError: With the file and the key that is wrong.
-    """
+    """Return the runs of a shipped plan or of a TOML file, in its order."""
     try:
         if plan in shipped_plans():
             text = (_SHIPPED / f"{plan}.toml").read_text("utf-8")
@@ -120,11 +116,7 @@ def parse_plan(text: str, file: str) -> list[Run]:
 
 
 def options_of(run: Run) -> dict[str, Any]:
-    """Return the arguments of ``hardalign.train`` that a run decides.
-
-    Raises:
-        HardalignError: If it has no such system or size, or an override makes no sense.
-    """
+    """Return the arguments of ``hardalign.train`` that a run decides, once they are checked."""
     find_system(run.system)
     overrides = check_overrides(run.overrides)
     if run.files is not None and (misplaced := sorted(set(overrides) & set(CORPUS))):
@@ -151,9 +143,6 @@ def check_overrides(overrides: dict[str, Any]) -> dict[str, Any]:
     """Return overrides of the declared types, so that equal runs have equal names.
 
     5 and 5.0 become equal, and the paper's recipe, the default, is left out.
-
-    Raises:
-        HardalignError: Naming the key that is unknown or has a value of another type.
     """
     if "seed" in overrides:
         raise HardalignError("seed: list it under seeds")

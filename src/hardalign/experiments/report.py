@@ -54,11 +54,7 @@ same, and their number is in brackets. Test: {TEST}. It says nothing about other
 
 
 def write_report(folder: Path) -> list[Path]:
-    """Write the report of a grid into the folder ``report`` inside it; return the files.
-
-    Raises:
-        HardalignError: If there is no such folder, no run in it, or a result in it is damaged.
-    """
+    """Write the report of a grid into the folder ``report`` inside it; return the files."""
     results, failures = read_results(folder), read_failures(folder)
     runs = [path.parent for path in folder.glob(f"*/{RUN}")]
     if not runs:
@@ -98,11 +94,7 @@ def _section(title: str, tables: Iterator[Table], about: str = "") -> Iterator[s
 
 
 def save_figures(folder: Path, cells: Cells) -> list[Path] | None:
-    """Draw runs by the paper's recipe over the paper's figures; the same cells, the same bytes.
-
-    Returns:
-        The files (none without such runs), or None if matplotlib is not installed.
-    """
+    """Draw runs by the paper's recipe over the paper's figures; None without matplotlib."""
     try:
         import matplotlib as mpl
     except ModuleNotFoundError:

@@ -51,11 +51,7 @@ class DataFiles:
 
     @classmethod
     def of(cls, train: Path, dev: Path, test: Path, format_: str, **settings: Any) -> DataFiles:
-        """Describe existing files.
-
-        Raises:
-            HardalignError: If one of them cannot be read, or the format's settings are wrong.
-        """
+        """Describe existing files, which can be read, and check the format's settings."""
         paths = [path.absolute() for path in (train, dev, test)]
         try:
             checksum = sha256("".join(map(_checksum, paths)).encode())
@@ -138,11 +134,7 @@ class Failure:
 
 
 def prepare(folder: Path, run: Run) -> bool:
-    """Create the folder of a run inside a grid's folder; return whether the run is incomplete.
-
-    Raises:
-        HardalignError: If the folder belongs to another run.
-    """
+    """Create the folder of a run inside a grid's folder; return whether the run is incomplete."""
     path, values = folder / run.name / RUN, asdict(run)
     make_folder(path.parent)
     if path.exists() and read_run(path.parent) != run:

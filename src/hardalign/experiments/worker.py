@@ -55,10 +55,7 @@ def execute(
 ) -> Result:
     """Complete a run, from the last epoch that its folder has; do nothing if it is complete.
 
-    The folder must be held by ``lock.locked``; ``data_dir`` has local copies of the corpora.
-
-    Raises:
-        HardalignError: If the data is not there, or training diverges.
+    The folder must be held by ``files.locked``; ``data_dir`` has local copies of the corpora.
     """
     if (folder / RESULT).exists():
         return read_result(folder)

@@ -24,9 +24,10 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hardalign.errors import HardalignError
+from hardalign.predictor import Predictor
 from hardalign.serve.batcher import Batcher
 from hardalign.serve.messages import Health, Limits, Models, Refusal, describe_api
-from hardalign.serve.models import Model
+from hardalign.serve.models import describe
 from hardalign.serve.questions import Question, read_text, read_words
 from hardalign.version import __version__
 
@@ -50,23 +51,16 @@ T = TypeVar("T")
 
 
 def create_app(
-    models: Mapping[str, Model],
+    models: Mapping[str, Predictor],
     limits: Limits,
     address: str = "127.0.0.1",
     name: str = "localhost",
     origins: Collection[str] = (),
 ) -> Starlette:
-    """Returns the application.
+    """Returns the application; the first model is the default.
 
-    Args:
-        models: By name; the first is the default.
-        limits: Of requests.
-        address: What the server is bound to.
-        name: How its user calls that address.
-        origins: Of other sites whose pages may use the API, such as https://example.org; * is any.
-
-    Raises:
-        HardalignError: If an origin is not scheme://host.
+    The server is bound to ``address``, which its user calls ``name``. Pages of the ``origins``,
+    such as https://example.org, may use the API; * is any.
     """
     for origin in origins:
         scheme, _, host = origin.partition("://")
@@ -75,9 +69,8 @@ def create_app(
                 f"--allow-origin {origin}: should be like https://example.org, without a path, or *"
             )
     batcher = Batcher(models, limits.waiting)
-    described = [model.describe(name) for name, model in models.items()]
     fixed = {
-        "/models": Models(models=described, limits=limits),
+        "/models": Models(models=[describe(*model) for model in models.items()], limits=limits),
         "/openapi.json": describe_api(),
     }
 

@@ -18,7 +18,7 @@ from typing import Any
 from starlette.exceptions import HTTPException
 
 from hardalign.errors import HardalignError
-from hardalign.serve.models import Model
+from hardalign.predictor import Predictor
 from hardalign.serve.questions import Question
 
 BATCH_WORK = 2048
@@ -48,7 +48,7 @@ Batch = list[tuple[Order, int]]
 class Batcher:
     """Answers the questions of many requests with one thread; batch mates change no answer."""
 
-    def __init__(self, models: Mapping[str, Model], limit: int) -> None:
+    def __init__(self, models: Mapping[str, Predictor], limit: int) -> None:
         """Lets at most so much work wait."""
         self._models, self._limit = models, limit
         self._orders: deque[Order] = deque()

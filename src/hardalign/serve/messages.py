@@ -9,14 +9,18 @@ from msgspec import UNSET, Meta, UnsetType
 
 from hardalign.version import __version__
 
+
+def about(text: str) -> Meta:
+    """Describes a field."""
+    return Meta(description=text)
+
+
 Whole = Annotated[int, Meta(ge=0)]
 Width = Annotated[int, Meta(ge=1)]
 Weight = Annotated[float, Meta(ge=0, le=1)]
 Kind = Literal["posterior", "attention", "path"]
-From = Annotated[
-    Literal["lexicon", "model"], Meta(description="Known from a lexicon, or answered by the model")
-]
-ModelName = Annotated[str | None, Meta(description="Which model; by default the first")]
+From = Annotated[Literal["lexicon", "model"], about("Known from a lexicon, or by the model")]
+ModelName = Annotated[str | None, about("Which model; by default the first")]
 
 
 class Message(msgspec.Struct, forbid_unknown_fields=True):
@@ -26,178 +30,150 @@ class Message(msgspec.Struct, forbid_unknown_fields=True):
 class WordsRequest(Message):
     """The words to predict."""
 
-    words: Annotated[
-        list[str], Meta(description="Words; for a model with tags, each is lemma<TAB>TAG;TAG")
-    ]
+    words: Annotated[list[str], about("Words; for a model with tags, each is lemma<TAB>TAG;TAG")]
     model: ModelName = None
-    nbest: Annotated[
-        Width | None, Meta(description="Number of candidates for each word; by default one")
-    ] = None
-    beam: Annotated[
-        Width | None, Meta(description="Beam width; by default 1 (greedy), with nbest at least 5")
-    ] = None
-    alignments: Annotated[
-        bool, Meta(description="Add the alignment of each prediction; by default not")
-    ] = False
+    nbest: Annotated[Width | None, about("Candidates for each word; by default one")] = None
+    beam: Annotated[Width | None, about("Beam width; by default 1, with nbest at least 5")] = None
+    alignments: Annotated[bool, about("Add alignments to predictions; by default not")] = False
 
 
 class TextRequest(Message):
     """The running text to pronounce."""
 
-    text: Annotated[str, Meta(description="The text; its line breaks and punctuation stay")]
+    text: Annotated[str, about("The text; its line breaks and punctuation stay")]
     model: ModelName = None
-    ipa: Annotated[
-        bool, Meta(description="Write IPA, if the model writes ARPAbet; by default not")
-    ] = False
+    ipa: Annotated[bool, about("Write IPA, if the model writes ARPAbet; by default not")] = False
 
 
 class Stop(Message):
     """Weights of the step at which the model stopped, as in Alignment."""
 
-    begin: Annotated[Weight, Meta(description="Weight of the mark before the word")]
-    tags: Annotated[list[Weight], Meta(description="Weights of the tags")]
-    source: Annotated[list[Weight], Meta(description="Weights of the source symbols")]
-    end: Annotated[Weight, Meta(description="Weight of the mark after the word")]
+    begin: Annotated[Weight, about("Weight of the mark before the word")]
+    tags: Annotated[list[Weight], about("Weights of the tags")]
+    source: Annotated[list[Weight], about("Weights of the source symbols")]
+    end: Annotated[Weight, about("Weight of the mark after the word")]
 
 
 class Alignment(Message):
     """Which source symbol each symbol of a prediction came from."""
 
-    source: Annotated[tuple[str, ...], Meta(description="Source symbols")]
-    target: Annotated[tuple[str, ...], Meta(description="Predicted symbols")]
-    tags: Annotated[tuple[str, ...], Meta(description="Tags of the word")]
-    system: Annotated[str, Meta(description="System of the model")]
-    kind: Annotated[Kind, Meta(description="What the weights are")]
-    pairs: Annotated[
-        list[tuple[Whole, Whole]],
-        Meta(description="Source and target index of the most probable alignment, from 0"),
-    ]
-    weights: Annotated[
-        list[list[Weight]],
-        Meta(description="A row for each target symbol, a number for each source symbol"),
-    ]
-    begin: Annotated[list[Weight], Meta(description="Weights of the mark before the word")]
-    tag_weights: Annotated[list[list[Weight]], Meta(description="Weights of the tags")]
-    end: Annotated[list[Weight], Meta(description="Weights of the mark after the word")]
-    stop: Annotated[Stop, Meta(description="Weights of the step at which the model stopped")]
-    entropy: Annotated[
-        list[Annotated[float, Meta(ge=0)]], Meta(description="Entropy of each row, in nats")
-    ]
+    source: Annotated[tuple[str, ...], about("Source symbols")]
+    target: Annotated[tuple[str, ...], about("Predicted symbols")]
+    tags: Annotated[tuple[str, ...], about("Tags of the word")]
+    system: Annotated[str, about("System of the model")]
+    kind: Annotated[Kind, about("What the weights are")]
+    pairs: Annotated[list[tuple[Whole, Whole]], about("Best alignment: source, target, from 0")]
+    weights: Annotated[list[list[Weight]], about("Target symbols are rows, source ones columns")]
+    begin: Annotated[list[Weight], about("Weights of the mark before the word")]
+    tag_weights: Annotated[list[list[Weight]], about("Weights of the tags")]
+    end: Annotated[list[Weight], about("Weights of the mark after the word")]
+    stop: Annotated[Stop, about("Weights of the step at which the model stopped")]
+    entropy: Annotated[list[Annotated[float, Meta(ge=0)]], about("Entropy of each row, in nats")]
 
 
 class Prediction(Message):
     """One candidate."""
 
-    text: Annotated[str, Meta(description="The predicted string")]
-    symbols: Annotated[tuple[str, ...], Meta(description="The same as a list of symbols")]
-    log_prob: Annotated[float, Meta(description="Natural logarithm of its probability")]
-    finished: Annotated[bool, Meta(description="False where the length limit cut it off")]
+    text: Annotated[str, about("The predicted string")]
+    symbols: Annotated[tuple[str, ...], about("The same as a list of symbols")]
+    log_prob: Annotated[float, about("Natural logarithm of its probability")]
+    finished: Annotated[bool, about("False where the length limit cut it off")]
     origin: From
-    ipa: Annotated[
-        str | UnsetType, Meta(description="The same in IPA, if the model writes ARPAbet")
-    ] = UNSET
-    alignment: Annotated[
-        Alignment | UnsetType, Meta(description="If alignments were asked for")
-    ] = UNSET
+    ipa: Annotated[str | UnsetType, about("The same in IPA, if the model writes ARPAbet")] = UNSET
+    alignment: Annotated[Alignment | UnsetType, about("If alignments were asked for")] = UNSET
 
 
 class WordAnswer(Message):
     """The answer to one word."""
 
-    source: Annotated[str, Meta(description="The word, without its tags")]
-    tags: Annotated[tuple[str, ...], Meta(description="Its tags")]
-    origin: Annotated[From, Meta(description="Origin of the first prediction")]
-    unknown: Annotated[list[str], Meta(description="Symbols that are not in the vocabulary")]
-    predictions: Annotated[
-        list[Prediction],
-        Meta(description="Best first; of a known word those of the lexicon come first"),
-    ]
+    source: Annotated[str, about("The word, without its tags")]
+    tags: Annotated[tuple[str, ...], about("Its tags")]
+    origin: Annotated[From, about("Origin of the first prediction")]
+    unknown: Annotated[list[str], about("Symbols that are not in the vocabulary")]
+    predictions: Annotated[list[Prediction], about("The lexicon's, then the model's; best first")]
 
 
 class WordsAnswer(Message):
     """An answer to each word, in order."""
 
-    model: Annotated[str, Meta(description="Which model answered")]
-    answers: Annotated[list[WordAnswer], Meta(description="One for each word")]
+    model: Annotated[str, about("Which model answered")]
+    answers: Annotated[list[WordAnswer], about("One for each word")]
 
 
 class TextWord(Message):
     """A pronounced word of a text."""
 
-    text: Annotated[str, Meta(description="The word as it stands in the text")]
-    symbols: Annotated[tuple[str, ...], Meta(description="Its pronunciation")]
+    text: Annotated[str, about("The word as it stands in the text")]
+    symbols: Annotated[tuple[str, ...], about("Its pronunciation")]
     origin: From
 
 
 class TextAnswer(Message):
     """The text with its words pronounced. What the model cannot read, such as numbers, stays."""
 
-    model: Annotated[str, Meta(description="Which model answered")]
-    text: Annotated[
-        str,
-        Meta(description="Pronunciations with blanks between their symbols stand in braces"),
-    ]
-    words: Annotated[list[TextWord], Meta(description="Each pronounced word, in order")]
+    model: Annotated[str, about("Which model answered")]
+    text: Annotated[str, about("Pronunciations whose symbols have blanks between stand in braces")]
+    words: Annotated[list[TextWord], about("Each pronounced word, in order")]
 
 
 class ModelDescription(Message):
     """What to know of a model before asking it."""
 
-    name: Annotated[str, Meta(description="What requests call it")]
-    system: Annotated[str, Meta(description="Its system, such as hard-hmm")]
-    summary: Annotated[str, Meta(description="The system in a sentence")]
-    alignment: Annotated[Kind, Meta(description="What the weights of its alignments are")]
-    score: Annotated[str, Meta(description="What log_prob is")]
-    exact: Annotated[bool, Meta(description="Whether that is log p(y | x) exactly")]
-    source_separator: Annotated[str, Meta(description="Empty: each character is a symbol")]
-    target_separator: Annotated[str, Meta(description="What stands between predicted symbols")]
-    tag_separator: Annotated[str, Meta(description="What stands between tags")]
-    tags: Annotated[list[str], Meta(description="The tags it knows; none: words have no tags")]
-    examples: Annotated[list[str], Meta(description="Words to begin with")]
-    known: Annotated[Whole, Meta(description="Number of words in its lexicon")] = 0
-    ipa: Annotated[bool, Meta(description="Whether it writes ARPAbet, so answers have ipa")] = False
+    name: Annotated[str, about("What requests call it")]
+    system: Annotated[str, about("Its system, such as hard-hmm")]
+    summary: Annotated[str, about("The system in a sentence")]
+    alignment: Annotated[Kind, about("What the weights of its alignments are")]
+    score: Annotated[str, about("What log_prob is")]
+    exact: Annotated[bool, about("Whether that is log p(y | x) exactly")]
+    source_separator: Annotated[str, about("Empty: each character is a symbol")]
+    target_separator: Annotated[str, about("What stands between predicted symbols")]
+    tag_separator: Annotated[str, about("What stands between tags")]
+    tags: Annotated[list[str], about("The tags it knows; none: words have no tags")]
+    examples: Annotated[list[str], about("Words to begin with")]
+    known: Annotated[Whole, about("Number of words in its lexicon")] = 0
+    ipa: Annotated[bool, about("Whether it writes ARPAbet, so answers have ipa")] = False
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The limits of a server. Beyond one of them, a request is refused with the limit."""
 
-    body: Annotated[int, Meta(description="Bytes of a request's body")] = 1 << 17
-    words: Annotated[int, Meta(description="Words of a request")] = 500
-    characters: Annotated[int, Meta(description="Characters of a word as it is sent")] = 1000
-    symbols: Annotated[int, Meta(description="Symbols of a word, with its tags")] = 100
-    beam: Annotated[int, Meta(description="Beam width, and candidates for one word")] = 20
+    body: Annotated[int, about("Bytes of a request's body")] = 1 << 17
+    words: Annotated[int, about("Words of a request")] = 500
+    characters: Annotated[int, about("Characters of a word as it is sent")] = 1000
+    symbols: Annotated[int, about("Symbols of a word, with its tags")] = 100
+    beam: Annotated[int, about("Beam width, and candidates for one word")] = 20
     # The bundled model does 7,500 of this in a second of one core's time. The limits are made for
     # a quarter of that, so that whatever is let in is answered well before the deadline.
     work: Annotated[
         int,
-        Meta(
-            description="Work of a request. A word of n symbols counts (n + 2)(n + 27)/25 times "
+        about(
+            "Work of a request. A word of n symbols counts (n + 2)(n + 27)/25 times "
             "the beam width, a known form of m symbols (m + 1)(n + 27)/25; twice with alignments"
         ),
     ] = 24_000
-    waiting: Annotated[int, Meta(description="Work of all requests that wait")] = 60_000
-    seconds: Annotated[float, Meta(description="Time for a request, from head to answer")] = 30.0
+    waiting: Annotated[int, about("Work of all requests that wait")] = 60_000
+    seconds: Annotated[float, about("Time for a request, from head to answer")] = 30.0
 
 
 class Models(Message):
     """The models, the default first, and the limits of requests."""
 
-    models: Annotated[list[ModelDescription], Meta(description="All models that are served")]
-    limits: Annotated[Limits, Meta(description="The limits of requests")]
+    models: Annotated[list[ModelDescription], about("All models that are served")]
+    limits: Annotated[Limits, about("The limits of requests")]
 
 
 class Health(Message):
     """The server works."""
 
-    version: Annotated[str, Meta(description="Version of hardalign")]
-    waiting: Annotated[Whole, Meta(description="Work that waits, as the limits count it")]
-    status: Annotated[Literal["ok"], Meta(description="Always ok")] = "ok"
+    version: Annotated[str, about("Version of hardalign")]
+    waiting: Annotated[Whole, about("Work that waits, as the limits count it")]
+    status: Annotated[Literal["ok"], about("Always ok")] = "ok"
 
 
 class Refusal(Message):
     """Why a request was refused."""
 
-    error: Annotated[str, Meta(description="A sentence, which names the limit if there is one")]
+    error: Annotated[str, about("A sentence, which names the limit if there is one")]
 
 
 Schema = dict[str, Any]

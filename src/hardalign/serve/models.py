@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from hardalign.data.formats import Example
@@ -13,10 +12,10 @@ from hardalign.errors import HardalignError
 from hardalign.predictor import Prediction, Predictor, load
 from hardalign.search import Search
 from hardalign.serve import messages
-from hardalign.serve.messages import ModelDescription, TextWord, WordAnswer
+from hardalign.serve.messages import ModelDescription, WordAnswer
 from hardalign.systems import SCORES
 from hardalign.text.ipa import arpabet_to_ipa, is_arpabet
-from hardalign.text.running import pronounce_text
+from hardalign.text.running import Line, pronounce_text
 
 NAMES = ("Barcelona", "Victoria", "Hamilton", "Robert", "Martin")
 """Examples for models that write characters, not sounds."""
@@ -35,100 +34,74 @@ EXAMPLES = (
 spell most; of the first such line, if there are several."""
 
 
-@dataclass(frozen=True)
-class Model:
-    """A model with its lexicon."""
+def writes_arpabet(predictor: Predictor) -> bool:
+    """Returns whether a model's answers can be written as IPA."""
+    return is_arpabet(predictor.description.vocabulary.target.letters)
 
-    predictor: Predictor
 
-    @property
-    def writes_arpabet(self) -> bool:
-        """Returns whether its answers can be written as IPA."""
-        return is_arpabet(self.predictor.description.vocabulary.target.letters)
-
-    def answer(
-        self, words: Sequence[Example], search: Search, alignments: bool
-    ) -> list[WordAnswer]:
-        """Answers words of any number of requests together."""
-        ipa = self.writes_arpabet
-        answers = self.predictor.respond(words, search, alignments=alignments)
-        return [
-            WordAnswer(
-                source=word.text,
-                tags=word.tags,
-                origin=answer[0].origin,
-                unknown=list(dict.fromkeys(answer[0].unknown)),
-                predictions=[_message(one, ipa) for one in answer],
-            )
-            for word, answer in zip(words, answers, strict=True)
-        ]
-
-    def pronounce(self, pieces: Sequence[str], ipa: bool) -> list[TextPiece]:
-        """Pronounces pieces of running text, each by itself; what it cannot read stays."""
-        try:
-            lines = list(pronounce_text(self.predictor, pieces, ipa=ipa))
-        except HardalignError:  # none of them has a word
-            return [TextPiece(piece, []) for piece in pieces]
-        return [
-            TextPiece(
-                line.text,
-                [
-                    TextWord(word.text, word.symbols, "lexicon" if word.known else "model")
-                    for word in line.words
-                ],
-            )
-            for line in lines
-        ]
-
-    def describe(self, name: str) -> ModelDescription:
-        """Returns what users should know of the model before they ask it."""
-        description, system = self.predictor.description, self.predictor.system
-        layout = description.format
-        tagged = "tags" in layout.columns
-        return ModelDescription(
-            name=name,
-            system=description.model.system,
-            summary=system.summary,
-            alignment=system.alignment,
-            score=SCORES[system.score],
-            exact=system.score == "exact",
-            source_separator=layout.source_separator,
-            target_separator=layout.target_separator,
-            tag_separator=layout.tag_separator,
-            tags=list(description.vocabulary.source.tags) if tagged else [],
-            examples=_examples(self.predictor, tagged),
-            known=len(self.predictor.lexicon),
-            ipa=self.writes_arpabet,
+def answer_words(
+    predictor: Predictor, words: Sequence[Example], search: Search, alignments: bool
+) -> list[WordAnswer]:
+    """Answers words of any number of requests together."""
+    ipa = writes_arpabet(predictor)
+    answers = predictor.respond(words, search, alignments=alignments)
+    return [
+        WordAnswer(
+            source=word.text,
+            tags=word.tags,
+            origin=answer[0].origin,
+            unknown=list(dict.fromkeys(answer[0].unknown)),
+            predictions=[_message(one, ipa) for one in answer],
         )
+        for word, answer in zip(words, answers, strict=True)
+    ]
 
 
-@dataclass(frozen=True)
-class TextPiece:
-    """A piece of running text with its words pronounced."""
+def pronounce(predictor: Predictor, pieces: Sequence[str], ipa: bool) -> list[Line]:
+    """Pronounces pieces of running text, each by itself; what the model cannot read stays."""
+    try:
+        return list(pronounce_text(predictor, pieces, ipa=ipa))
+    except HardalignError:  # none of them has a word
+        return [Line(piece, []) for piece in pieces]
 
-    text: str
-    words: list[TextWord]
+
+def describe(name: str, predictor: Predictor) -> ModelDescription:
+    """Returns what users should know of a model before they ask it."""
+    description, system = predictor.description, predictor.system
+    layout = description.format
+    tagged = "tags" in layout.columns
+    return ModelDescription(
+        name=name,
+        system=description.model.system,
+        summary=system.summary,
+        alignment=system.alignment,
+        score=SCORES[system.score],
+        exact=system.score == "exact",
+        source_separator=layout.source_separator,
+        target_separator=layout.target_separator,
+        tag_separator=layout.tag_separator,
+        tags=list(description.vocabulary.source.tags) if tagged else [],
+        examples=_examples(predictor, tagged),
+        known=len(predictor.lexicon),
+        ipa=writes_arpabet(predictor),
+    )
 
 
-def load_models(models: Iterable[str], lexicons: Sequence[str] | None = ()) -> dict[str, Model]:
+def load_models(models: Iterable[str], lexicons: Sequence[str] | None = ()) -> dict[str, Predictor]:
     """Loads models, each ``MODEL`` or ``NAME=MODEL``, and lexicons for all of them, as ``load``.
 
     Without a name, a model is called by the last part of its path, and by as many more parts as
     tell it from the others.
-
-    Raises:
-        HardalignError: If a model cannot be loaded, two have the same name, or a lexicon does not
-            fit a model.
     """
     pairs = [_split(model) for model in models]
     unnamed = [_parts(model) for name, model in pairs if not name]
-    named: dict[str, Model] = {}
+    named: dict[str, Predictor] = {}
     for chosen, model in pairs:
         name = chosen or _shortest(_parts(model), unnamed)
         if name in named:
             raise HardalignError(f"{model}: another model is called {name!r}; name it NAME={model}")
         try:
-            named[name] = Model(load(model, lexicon=lexicons))
+            named[name] = load(model, lexicon=lexicons)
         except HardalignError as error:
             if len(pairs) == 1 or not lexicons:
                 raise

@@ -12,16 +12,19 @@ from starlette.exceptions import HTTPException
 
 from hardalign.data.formats import Example
 from hardalign.errors import HardalignError
+from hardalign.predictor import Predictor
 from hardalign.search import Search
 from hardalign.serve.messages import (
     Limits,
     TextAnswer,
     TextRequest,
+    TextWord,
     WordAnswer,
     WordsAnswer,
     WordsRequest,
 )
-from hardalign.serve.models import Model, TextPiece
+from hardalign.serve.models import answer_words, pronounce, writes_arpabet
+from hardalign.text.running import Line
 
 R = TypeVar("R", WordsRequest, TextRequest)
 _BLANKS = re.compile(r"(\s+)")
@@ -37,11 +40,11 @@ class Group(NamedTuple):
     """Whether the items are pieces of running text, not words."""
     ipa: bool = False
 
-    def ask(self, model: Model, items: Sequence[Example]) -> list[WordAnswer] | list[TextPiece]:
+    def ask(self, model: Predictor, items: Sequence[Example]) -> list[WordAnswer] | list[Line]:
         """Returns the model's answer to each item."""
         if self.text:
-            return model.pronounce([item.text for item in items], self.ipa)
-        return model.answer(items, self.search, self.alignments)
+            return pronounce(model, [item.text for item in items], self.ipa)
+        return answer_words(model, items, self.search, self.alignments)
 
 
 @dataclass(frozen=True)
@@ -63,11 +66,16 @@ class Question:
         return TextAnswer(
             model=self.group.model,
             text="".join(pieces[one].text if one in pieces else one for one in text),
-            words=[word for one in text if one in pieces for word in pieces[one].words],
+            words=[
+                TextWord(word.text, word.symbols, "lexicon" if word.known else "model")
+                for one in text
+                if one in pieces
+                for word in pieces[one].words
+            ],
         )
 
 
-def read_words(body: bytes, models: Mapping[str, Model], limits: Limits) -> Question:
+def read_words(body: bytes, models: Mapping[str, Predictor], limits: Limits) -> Question:
     """Reads the body of ``POST /predict``.
 
     Raises:
@@ -90,17 +98,13 @@ def read_words(body: bytes, models: Mapping[str, Model], limits: Limits) -> Ques
     return _within(Question(Group(name, search, request.alignments), words, work), limits)
 
 
-def read_text(body: bytes, models: Mapping[str, Model], limits: Limits) -> Question:
-    """Reads the body of ``POST /text``; each different piece between blanks is asked once.
-
-    Raises:
-        HTTPException: As ``read_words``.
-    """
+def read_text(body: bytes, models: Mapping[str, Predictor], limits: Limits) -> Question:
+    """Reads the body of ``POST /text``; each different piece between blanks is asked once."""
     request = _parse(body, TextRequest)
     name, model = _model(request.model, models)
-    if "tags" in model.predictor.description.format.columns:
+    if "tags" in model.description.format.columns:
         raise HTTPException(422, f"{name} cannot read text: it needs tags with each word")
-    if request.ipa and not model.writes_arpabet:
+    if request.ipa and not writes_arpabet(model):
         raise HTTPException(422, f"ipa: {name} does not write ARPAbet")
     pieces = list(dict.fromkeys(request.text.split()))
     if (longest := max(map(len, pieces), default=0)) > limits.characters:
@@ -123,19 +127,19 @@ def _parse(body: bytes, kind: type[R]) -> R:
         raise HTTPException(400, f"the body is not JSON: {error}") from error
 
 
-def _model(name: str | None, models: Mapping[str, Model]) -> tuple[str, Model]:
+def _model(name: str | None, models: Mapping[str, Predictor]) -> tuple[str, Predictor]:
     name = next(iter(models)) if name is None else name
     if name not in models:
         raise HTTPException(404, f"no model is called {name!r:.80}; there are {', '.join(models)}")
     return name, models[name]
 
 
-def _word(position: int, text: str, model: Model, limits: Limits) -> Example:
+def _word(position: int, text: str, model: Predictor, limits: Limits) -> Example:
     # Before anything is done to it: normalising takes quadratic time for some strings.
     if len(text) > limits.characters:
         raise _too_much(f"words[{position}] has {len(text)} characters", limits.characters)
     try:
-        word = model.predictor.example(text)
+        word = model.example(text)
     except HardalignError as error:
         raise HTTPException(422, f"words[{position}]: {error}") from error
     if (size := len(word.source) + len(word.tags)) > limits.symbols:
@@ -143,10 +147,10 @@ def _word(position: int, text: str, model: Model, limits: Limits) -> Example:
     return word
 
 
-def _work(word: Example, model: Model, search: Search) -> int:
+def _work(word: Example, model: Predictor, search: Search) -> int:
     """Returns the work of a word; of a known one, that of scoring its forms and finding others."""
     size = len(word.source) + len(word.tags)
-    forms = model.predictor.look_up(word).targets
+    forms = model.look_up(word).targets
     work = sum(_steps(len(form) + 1, size) for form in forms)
     return work if len(forms) >= search.most else work + _steps(size + 2, size) * search.width
 

@@ -28,11 +28,7 @@ OWN_FILES = 64
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Takes a port of a name or address of this machine; 0 is any free one.
-
-    Raises:
-        HardalignError: If it cannot be had.
-    """
+    """Takes a port of a name or address of this machine; 0 is any free one."""
     if not 0 <= port < 1 << 16:
         raise HardalignError(f"the port must be between 0 and 65535, not {port}")
     try:
@@ -59,13 +55,7 @@ def address_of(listening: socket.socket) -> str:
 
 
 def make_server(app: ASGIApp, patience: float, clients: Clients | None = None) -> uvicorn.Server:
-    """Returns a server that finishes what it has begun when it is ended.
-
-    Args:
-        app: The application.
-        patience: Seconds that the end waits for requests under way.
-        clients: How many there may be, and for how long they may keep the server waiting.
-    """
+    """Returns a server whose end waits for requests under way, for ``patience`` seconds."""
     connection: Any = partial(Connection, clients=clients or Clients(most_connections()))
     config = uvicorn.Config(
         app,
