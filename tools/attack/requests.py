@@ -141,10 +141,10 @@ def _ask(address: Any, request: bytes, leave: bool = False) -> bytes:
             connection.shutdown(socket.SHUT_WR)
             while part := connection.recv(1 << 16):
                 answer += part
-        except ConnectionError:
-            pass  # refused in the middle
         except TimeoutError:
             return b"TIMEOUT " + answer
+        except OSError:
+            pass  # refused in the middle, and perhaps gone before all was sent
     return answer
 
 
