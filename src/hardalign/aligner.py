@@ -121,17 +121,9 @@ def fit(
     iterations: int = 8,
     smoothing: float = 0.1,
 ) -> Floats:
-    """Learns θ from pairs by EM; no randomness is involved.
+    """Learn θ, [source_size + 1, target_size + 1], by EM; no randomness is involved.
 
-    Args:
-        pairs: What to learn from.
-        source_size: How many source ids there are, unknown symbols' included.
-        target_size: How many target ids there are.
-        iterations: EM steps.
-        smoothing: Pseudo-count of every operation, above 0: what never occurs aligns all the same.
-
-    Returns:
-        The log-probability table, [source_size + 1, target_size + 1].
+    ``smoothing`` is the pseudo-count of every operation: what never occurs aligns all the same.
     """
     if smoothing <= 0:
         raise ValueError(f"smoothing must be above 0, not {smoothing}")
@@ -182,8 +174,11 @@ def align(table: ArrayLike, pairs: Sequence[Pair]) -> list[Path]:
     for batch in batches(pairs, table.shape):
         # Sums of integers below 2^53 are exact in any order, so that ties are ties, not rounding.
         scores = np.rint(table.ravel()[batch.operations].astype(np.float64) * _INTEGERS)
+        maxima = _borders(scores, batch)  # [cells, B], the score of the best path to every cell
+        for cells in diagonals(batch.rows, batch.columns):
+            maxima[cells.here] = _ways(maxima, scores, cells).max(axis=0)
         # Walking cell by cell is no work for arrays, so to plain lists.
-        columns = (array.T.tolist() for array in (_maxima(scores, batch), scores))
+        columns = (array.T.tolist() for array in (maxima, scores))
         for place, best, score in zip(batch.places, *columns, strict=True):
             x, y = pairs[place]
             paths[place] = _trace(best, score, len(x), len(y), batch.columns + 1)
@@ -209,13 +204,7 @@ def _trace(best: list[float], scores: list[float], j: int, i: int, width: int) -
 
 
 def _normalised(weights: Floats, other_weight: float, others: int) -> tuple[Floats, float]:
-    """Turns weights of operations into log-probabilities: the M step of EM.
-
-    Args:
-        weights: Of doing nothing, which becomes 0, and of the operations that can occur.
-        other_weight: Of each of the other operations.
-        others: How many these are.
-    """
+    """Turn weights into log-probabilities, the M step: of nothing, of what can occur, of others."""
     weights[0] = 0
     total = weights.sum() + other_weight * others or 1.0  # of empty alphabets
     with np.errstate(divide="ignore"):
@@ -223,23 +212,14 @@ def _normalised(weights: Floats, other_weight: float, others: int) -> tuple[Floa
 
 
 def _expected_counts(scores: Floats, batch: GridBatch) -> Floats:
-    """Counts how often each cell's operation is used, over all paths of the pairs: EM's E step.
-
-    Args:
-        scores: Log-probabilities of the cells' operations, [cells, B].
-        batch: Where these are.
-
-    Returns:
-        The expected counts, [J + 1, I + 1, B].
-    """
+    """Expected uses of each cell's operation over all paths, the E step: [J + 1, I + 1, B]."""
     _, shares = _sums(scores, batch)
     # One path of each pair flows back from its last cell, dividing at every cell.
     flow = np.zeros_like(shares[0])  # [cells, B] posterior probability of a path through the cell
     flow[batch.ends] = 1
     for cells in reversed(list(diagonals(batch.rows, batch.columns))):
-        flow[cells.above] += flow[cells.here] * shares[_DELETE, cells.here]
-        flow[cells.left] += flow[cells.here] * shares[_INSERT, cells.here]
-        flow[cells.corner] += flow[cells.here] * shares[_SUBSTITUTE, cells.here]
+        for way, before in enumerate((cells.above, cells.left, cells.corner)):
+            flow[before] += flow[cells.here] * shares[way, cells.here]
     grid = (batch.rows + 1, batch.columns + 1, -1)
     flow = flow.reshape(grid)
     flow[:, 0] = flow[::-1, 0].cumsum(0)[::-1]
@@ -253,11 +233,10 @@ def _expected_counts(scores: Floats, batch: GridBatch) -> Floats:
 
 
 def _sums(scores: Floats, batch: GridBatch) -> tuple[Floats, Floats]:
-    """Sums over all paths to every cell.
+    """Sum over all paths to every cell: log-sums [cells, B], and the shares [3, cells, B] in them.
 
-    Returns:
-        The log-sums [cells, B], and the shares [3, cells, B] that paths by deletion, by insertion
-        and by substitution have in them. No cell depends on later ones, so padding needs no mask.
+    The shares are those of deletion, insertion and substitution. No cell depends on later ones, so
+    padding needs no mask.
     """
     total = _borders(scores, batch)
     shares = np.zeros((3, *scores.shape))
@@ -274,23 +253,11 @@ def _sums(scores: Floats, batch: GridBatch) -> tuple[Floats, Floats]:
     return total, shares
 
 
-def _maxima(scores: Floats, batch: GridBatch) -> Floats:
-    """Finds the score of the best path to every cell: [cells, B]."""
-    best = _borders(scores, batch)
-    for cells in diagonals(batch.rows, batch.columns):
-        best[cells.here] = _ways(best, scores, cells).max(axis=0)
-    return best
-
-
 def _ways(values: Floats, scores: Floats, cells: Diagonal) -> Floats:
     """Scores the three ways into the cells of a diagonal: [3, cells, B]."""
-    return np.stack(
-        [
-            values[cells.above] + scores[cells.deletions],
-            values[cells.left] + scores[cells.insertions],
-            values[cells.corner] + scores[cells.here],
-        ]
-    )
+    deleted = values[cells.above] + scores[cells.deletions]
+    inserted = values[cells.left] + scores[cells.insertions]
+    return np.stack([deleted, inserted, values[cells.corner] + scores[cells.here]])
 
 
 def _borders(scores: Floats, batch: GridBatch) -> Floats:
@@ -309,7 +276,7 @@ def align_actions(table: ArrayLike, pairs: Sequence[Encoded], step: int) -> list
 
 
 def oracle_actions(path: Path, target: Sequence[int], step: int) -> list[int]:
-    """Tells an alignment as actions.
+    """Return an alignment of the letters of both sides as actions, END the last.
 
     The pointer steps onto each letter in turn. What is aligned to the letter is written there, a
     deleted letter writes nothing, and an insertion is written wherever the pointer is: what stands
@@ -317,14 +284,6 @@ def oracle_actions(path: Path, target: Sequence[int], step: int) -> list[int]:
     so that a prefix and the first letter are never rivals for the same step. The end comes at the
     end symbol only: the decision to stop is made where the word is seen to be over, and every pair
     has as many STEPs as source positions to step to.
-
-    Args:
-        path: An alignment of the letters of both sides.
-        target: The target's letters, as numbers.
-        step: The number of STEP.
-
-    Returns:
-        Actions, END the last.
     """
     actions: list[int] = []
     for j, i in path:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from hardalign.data.check import FEW, MANY, Finding, Report, check, quick_check
 from hardalign.data.formats import FORMATS, Format
@@ -39,7 +39,7 @@ def test_figures() -> None:
     assert (one.pairs, one.sources, one.source_symbols, one.target_symbols) == (4, 3, 3, 3)
     assert one.source_length == (1, 2, 3)
     assert one.target_length == (1, 1.5, 3)
-    assert json.loads(json.dumps(one.to_dict()))["pairs"] == 4
+    assert json.loads(json.dumps(asdict(one)))["pairs"] == 4
 
 
 def test_duplicates_are_no_contradictions() -> None:

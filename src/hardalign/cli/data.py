@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from itertools import groupby
 from json import dumps
@@ -69,7 +69,7 @@ def check(
     skipped = Skipped()
     training = None if against is None else read(against)
     report = check_data(read(file, skipped=skipped), layout, training)
-    print(dumps(report.to_dict(), ensure_ascii=False) if json else printable(_text(report)))
+    print(dumps(asdict(report), ensure_ascii=False) if json else printable(_text(report)))
     note(skipped.report(file, "passed over"))
 
 
@@ -137,11 +137,7 @@ def split(
 
 
 def corpora(
-    names: Annotated[
-        tuple[str, ...],
-        tyro.conf.Positional,
-        optional("[fetch] [NAME ...]"),
-    ] = (),
+    names: Annotated[tuple[str, ...], tyro.conf.Positional, optional("[fetch] [NAME ...]")] = (),
     *,
     data_dir: OptionalFolder = None,
 ) -> None:

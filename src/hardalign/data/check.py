@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from statistics import median
 
@@ -48,10 +48,6 @@ class Report:
     """The least, the median and the largest number of symbols."""
     target_length: tuple[int, float, int]
     findings: tuple[Finding, ...]
-
-    def to_dict(self) -> dict[str, object]:
-        """Returns the content as JSON can hold it."""
-        return asdict(self)
 
 
 MOST_CHECKED = 2000
@@ -131,12 +127,9 @@ def _is_spaced(text: str) -> bool:
 def check(
     examples: Iterable[Example], text_format: Format, against: Iterable[Example] | None = None
 ) -> Report:
-    """Looks for what is odd in examples.
+    """Look for what is odd in examples, and beside training examples, if there are any.
 
-    Args:
-        examples: As they are spelt: read in the same format without normalisation.
-        text_format: The format with its normalisation.
-        against: Training examples, spelt likewise, to compare with.
+    Both are as they are spelt: read without the normalisation of ``text_format``.
     """
     spelt = list(training_pairs(examples))
     pairs = [_normalised(pair, text_format) for pair in spelt]
@@ -233,18 +226,13 @@ def _symbols(
         return f"{describe(symbol)} × {counts[symbol]}, first in line {lines[symbol]}"
 
     few = sorted((s for s in counts if counts[s] < rare), key=lambda s: (counts[s], lines[s]))
+    errors = f"they occur fewer than {rare} times: are they errors?"
     alike = [" and ".join(map(where, group)) for group in look_alikes(counts)]
     unseen = [where(symbol) for symbol in sorted(counts) if is_invisible(symbol)]
     return [
+        *_finding(f"rare {side} symbols", errors, [where(symbol) for symbol in few]),
         *_finding(
-            f"rare {side} symbols",
-            f"they occur fewer than {rare} times: are they errors?",
-            [where(symbol) for symbol in few],
-        ),
-        *_finding(
-            f"look-alike {side} symbols",
-            "groups that look alike but are not the same",
-            alike,
+            f"look-alike {side} symbols", "groups that look alike but are not the same", alike
         ),
         *_finding(f"invisible {side} symbols", "they show nothing", unseen),
     ]
@@ -256,7 +244,7 @@ def _blanks(pairs: Sequence[Example], text_format: Format) -> list[Finding]:
         _show(pair, text_format)
         for pair in pairs
         if any(
-            part[0].isspace() or part[-1].isspace() for part in (pair.source, *pair.targets) if part
+            end.isspace() for part in (pair.source, *pair.targets) for end in part[:1] + part[-1:]
         )
     ]
     return _finding("blanks at the ends", "of sources or targets, where they are symbols", edges)
@@ -296,7 +284,8 @@ def _comparison(
 ) -> list[Finding]:
     """Finds what a test set must not share with its training set, and what it must."""
     lines = {pair.key: pair.line for pair in reversed(training)}
-    shared = {pair.key: pair for pair in reversed(pairs) if pair.key in lines}
+    asked = {pair.key: pair for pair in reversed(pairs)}
+    shared = [pair for pair in reversed(asked.values()) if pair.key in lines]
 
     def unknown(symbols: Callable[[Example], Symbols]) -> list[str]:
         known = {symbol for pair in training for symbol in symbols(pair)}
@@ -307,10 +296,7 @@ def _comparison(
         *_finding(
             "sources in training",
             "scores on them say little",
-            [
-                f"{_show(p, text_format)} (there line {lines[p.key]})"
-                for p in [*shared.values()][::-1]
-            ],
+            [f"{_show(pair, text_format)} (there line {lines[pair.key]})" for pair in shared],
         ),
         *_finding(
             "unknown symbols",

@@ -10,11 +10,11 @@ import re
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import chain, repeat
 from pathlib import Path
-from typing import BinaryIO, Literal, NoReturn, cast
+from typing import Literal, NoReturn, cast
 
 from hardalign.data.formats import Example, Format
 from hardalign.data.news import read_names
@@ -58,7 +58,8 @@ def read_lines(file: str | Path) -> Iterator[str]:
         message = f"damaged gzip data ({error}); compress or copy the file again"
         raise InputError(message, file=name, line=number + 1) from None
     except OSError as error:
-        raise InputError(_reason(error), file=name) from None
+        reason = _REASONS.get(type(error), f"cannot be read ({error.strerror or error})")
+        raise InputError(reason, file=name) from None
 
 
 def _decoded(raw: bytes, name: str, number: int) -> str:
@@ -75,39 +76,25 @@ def _decoded(raw: bytes, name: str, number: int) -> str:
 
 
 @contextmanager
-def _opened(file: str | Path) -> Iterator[BinaryIO]:
-    if str(file) == "-":
-        yield _unpacked(sys.stdin.buffer)  # not ours to close
-    else:
-        with Path(file).open("rb") as stream:
-            yield _unpacked(stream)
+def _opened(file: str | Path) -> Iterator[io.BufferedReader]:
+    # Standard input is not ours to close.
+    with nullcontext(sys.stdin.buffer) if str(file) == "-" else Path(file).open("rb") as stream:
+        # A real stream is read as it is: one more buffer would wait for a full block, and hold up
+        # somebody who types. A stand-in for standard input has to be wrapped to be peeked into.
+        if not isinstance(reader := stream, io.BufferedReader):
+            reader = io.BufferedReader(cast(io.RawIOBase, stream))
+        # A pipe may have delivered one byte only; no text begins with this control character.
+        if reader.peek(2)[:2] in (b"\x1f\x8b", b"\x1f"):
+            unzipped = gzip.GzipFile(fileobj=reader)
+            reader = io.BufferedReader(cast(io.RawIOBase, unzipped), 1 << 16)
+        yield reader
 
 
-def _unpacked(stream: BinaryIO) -> BinaryIO:
-    # A real stream is read as it is: one more buffer would wait for a full block, and hold up
-    # somebody who types. Only a stand-in for standard input has to be wrapped to be peeked into.
-    reader = (
-        stream
-        if isinstance(stream, io.BufferedReader)
-        else io.BufferedReader(cast(io.RawIOBase, stream))
-    )
-    # A pipe may have delivered one byte only; no text begins with this control character.
-    if reader.peek(2)[:2] in (b"\x1f\x8b", b"\x1f"):
-        unzipped = gzip.GzipFile(fileobj=reader)
-        return cast(BinaryIO, io.BufferedReader(cast(io.RawIOBase, unzipped), 1 << 16))
-    return cast(BinaryIO, reader)
-
-
-def _reason(error: OSError) -> str:
-    match error:
-        case FileNotFoundError():
-            return "no such file; check the name"
-        case IsADirectoryError():
-            return "this is a folder; name a file"
-        case PermissionError():
-            return "permission denied; make the file readable"
-        case _:
-            return f"cannot be read ({error.strerror or error})"
+_REASONS = {
+    FileNotFoundError: "no such file; check the name",
+    IsADirectoryError: "this is a folder; name a file",
+    PermissionError: "permission denied; make the file readable",
+}
 
 
 Purpose = Literal["training", "evaluation", "prediction"]
@@ -140,6 +127,7 @@ def read_examples(
     *,
     allow_empty: bool = False,
     skipped: Skipped | None = None,
+    spelt: dict[int, str] | None = None,
 ) -> Iterator[Example]:
     """Yield the examples of a file one by one, in constant memory.
 
@@ -155,45 +143,24 @@ def read_examples(
             should be XML but does not begin with ``<`` is then read as a list of names.
         allow_empty: Take an empty target as the empty string instead of refusing it.
         skipped: Is told what was passed over.
+        spelt: Is given the cells of every example, joined by TABs, by line.
 
     Raises:
         HardalignError: The format has no target although the purpose needs one.
         InputError: The file cannot be read, has no examples, or a line is not as the format says.
-    """
-    lines = read_lines(file)
-    yield from examples_in(
-        lines, format, purpose, name=file_name(file), allow_empty=allow_empty, skipped=skipped
-    )
-
-
-def examples_in(
-    lines: Iterator[str],
-    format: Format,  # noqa: A002 - as above
-    purpose: Purpose,
-    *,
-    name: str,
-    allow_empty: bool = False,
-    skipped: Skipped | None = None,
-    spelt: dict[int, str] | None = None,
-) -> Iterator[Example]:
-    """Yield the examples of a file's lines, as ``read_examples`` does.
-
-    ``name`` is the file's, for messages. ``spelt`` is given the cells of every example, joined by
-    TABs, by line.
     """
     if purpose != "prediction" and "target" not in format.columns:
         columns = ",".join(format.columns)
         raise HardalignError(
             f"{purpose} needs a target, but the columns are {columns!r}; name one of them target"
         )
-    fields = _Fields(name, format, purpose, allow_empty)
-    first, lines = _peek(lines)
+    fields = _Fields(file_name(file), format, purpose, allow_empty)
+    first, lines = _peek(read_lines(file))
     if format.is_xml and (purpose != "prediction" or not first or first.lstrip()[0] == "<"):
         yield from _read_news(lines, fields)
         return
     skipped = Skipped() if skipped is None else skipped
-    rows = _rows(first, lines, fields, skipped)
-    yield from _read_table(rows, fields, skipped, spelt)
+    yield from _read_table(_rows(first, lines, fields, skipped), fields, skipped, spelt)
 
 
 def examples_of(
@@ -207,12 +174,6 @@ def examples_of(
 
     >>> next(examples_of([("cat", "K AE T")], FORMATS["lexicon"])).targets
     (('K', 'AE', 'T'),)
-
-    Args:
-        rows: Each as a line of a file would have it, cut at its TABs.
-        format: What the columns are.
-        name: What messages call the rows.
-        allow_empty: Whether targets may be empty.
 
     Raises:
         InputError: A row is not as the format says; they are counted from 1.
@@ -252,10 +213,6 @@ class _Fields:
         if not self.allow_empty:
             self.fail("the target is empty; fill it in, or permit it (allow_empty)", line, column)
         return ((),)
-
-    def tags(self, text: str, line: int, column: int) -> Symbols:
-        """Cut a list of tags."""
-        return self.symbols(self.format.tag_symbols, text, line, column)
 
     def symbols(
         self, cut: Callable[[str], Symbols], text: str, line: int, column: int | None
@@ -401,31 +358,21 @@ def _example(
         if len(cells) == 1 and cells[0].count(",") + 1 in widths:
             advice = "are they separated by commas? call the file .csv, or write TABs"
         fields.fail(f"expected {expected}, found {len(cells)} in {line}; {advice}", number)
-    source: Symbols = ()
-    targets: tuple[Symbols, ...] = ()
-    tags: Symbols = ()
-    text = ""
-    for column, (kind, cell) in enumerate(zip(columns, cells, strict=True), start=1):
-        if kind == "source":
-            text = cell
-            source = fields.source(cell, number, column)
-        elif kind == "target":
-            targets = fields.targets(cell, number, column)
-        elif kind == "tags":
-            tags = fields.tags(cell, number, column)
-    return Example(source, targets, tags, text, number)
+    where = {kind: (cells[k], number, k + 1) for k, kind in enumerate(columns)}
+    source = fields.source(*where["source"])
+    targets = fields.targets(*where["target"]) if "target" in where else ()
+    cut = fields.format.tag_symbols
+    tags = fields.symbols(cut, *where["tags"]) if "tags" in where else ()
+    return Example(source, targets, tags, where["source"][0], number)
 
 
 def _read_news(lines: Iterable[str], fields: _Fields) -> Iterator[Example]:
-    any_example = False
+    line = 0
     for line, text, spellings in read_names(lines, fields.file):
-        any_example = True
         source = fields.source(text, line)
-        targets = tuple(
-            target for spelling in spellings for target in fields.targets(spelling, line)
-        )
+        targets = tuple(t for spelling in spellings for t in fields.targets(spelling, line))
         if not spellings and fields.purpose != "prediction":
             fields.fail(f"the name {shorten(text)} has no <TargetName>; add one", line)
         yield Example(source, targets, (), text, line)
-    if not any_example:
+    if not line:
         fields.fail("no examples: there is no <Name> in the file")

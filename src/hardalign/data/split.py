@@ -11,7 +11,7 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 from hardalign.data.formats import Example, Format
-from hardalign.data.reading import Skipped, examples_in, file_name, read_lines
+from hardalign.data.reading import Skipped, file_name, read_examples
 from hardalign.data.text import Symbols, plural
 from hardalign.errors import HardalignError
 from hardalign.files import check_regular, explained, make_folder, write_bytes
@@ -44,16 +44,8 @@ def split_file(
     The seed and the source alone decide the order in which sources are dealt out. Lines stay as
     they are spelt, in their order, and blank lines are dropped; NEWS XML is written anew.
 
-    Args:
-        file: The file, plain or gzip; ``-`` is standard input.
-        format: How a line spells an example.
-        out: The folder for the files ``train``, ``dev`` and ``test``, with ``.tsv`` or ``.xml``.
-        dev: The share of the sources that goes to dev; 0 writes no such file.
-        test: The share of the sources that goes to test.
-        seed: Another seed gives another split.
-        allow_empty: Take an empty target as the empty string instead of refusing it.
-        overwrite: Replace files that are there already.
-        skipped: Is told what was passed over.
+    Files in ``out`` are ``train``, ``dev`` and ``test``, with ``.tsv`` or ``.xml``. ``dev`` and
+    ``test`` are shares of the sources; 0 writes no such file.
 
     Raises:
         HardalignError: The shares or the number of sources do not allow a split, the file is not
@@ -66,20 +58,13 @@ def split_file(
         )
     lines: dict[int, str] = {}
     verbatim = replace(format, normalization="none", source_case="keep")  # as it is to be written
-    name = file_name(file)
     examples = list(
-        examples_in(
-            read_lines(file),
-            verbatim,
-            "training",
-            name=name,
-            allow_empty=allow_empty,
-            skipped=skipped,
-            spelt=lines,
+        read_examples(
+            file, verbatim, "training", allow_empty=allow_empty, skipped=skipped, spelt=lines
         )
     )
     sources = [format.source_symbols(example.text) for example in examples]
-    part_of = _deal(sources, {"test": test, "dev": dev}, seed, name)
+    part_of = _deal(sources, {"test": test, "dev": dev}, seed, file_name(file))
     suffix = ".xml" if format.is_xml else ".tsv"
     paths = {part: out / f"{part}{suffix}" for part in ("train", "dev", "test")}
     present = [path for path in paths.values() if path.exists()]
@@ -94,12 +79,10 @@ def split_file(
     contents: dict[Path, bytes] = {}
     parts = []
     for part, path in paths.items():
-        members = [
-            e for e, source in zip(examples, sources, strict=True) if part_of[source] == part
-        ]
-        if members:
-            text = _xml(members, verbatim) if format.is_xml else _table(members, lines)
-            contents[path] = text.encode()
+        pairs = zip(examples, sources, strict=True)
+        if members := [example for example, source in pairs if part_of[source] == part]:
+            rows = _xml(members, verbatim) if format.is_xml else (lines[e.line] for e in members)
+            contents[path] = "".join(f"{row}\n" for row in rows).encode()
             count = sum(dealt == part for dealt in part_of.values())
             parts.append(Part(part, path, len(members), count))
     _write_together(out, contents)
@@ -144,7 +127,11 @@ def _deal(
     sources: Sequence[Symbols], shares: dict[str, float], seed: int, name: str
 ) -> dict[Symbols, str]:
     """Says to which part every source goes; a part with a share has at least one source."""
-    order = sorted(set(sources), key=lambda source: _rank(source, seed))
+
+    def rank(source: Symbols) -> bytes:  # as good as random, and the same on every machine
+        return hashlib.sha256("\0".join((str(seed), *source)).encode()).digest()
+
+    order = sorted(set(sources), key=rank)
     part_of = dict.fromkeys(order, "train")
     start = 0
     for part, share in shares.items():
@@ -157,16 +144,7 @@ def _deal(
     return part_of
 
 
-def _rank(source: Symbols, seed: int) -> bytes:
-    """Returns a number that is as good as random, and the same on every machine."""
-    return hashlib.sha256("\0".join((str(seed), *source)).encode()).digest()
-
-
-def _table(examples: Sequence[Example], lines: dict[int, str]) -> str:
-    return "".join(f"{lines[example.line]}\n" for example in examples)
-
-
-def _xml(examples: Sequence[Example], text_format: Format) -> str:
+def _xml(examples: Sequence[Example], text_format: Format) -> list[str]:
     rows = ['<?xml version="1.0" encoding="UTF-8"?>', "<TransliterationCorpus>"]
     for number, example in enumerate(examples, start=1):
         rows.append(f'  <Name ID="{number}">')
@@ -175,4 +153,4 @@ def _xml(examples: Sequence[Example], text_format: Format) -> str:
             text = escape(text_format.join_target(target))
             rows.append(f'    <TargetName ID="{order}">{text}</TargetName>')
         rows.append("  </Name>")
-    return "\n".join([*rows, "</TransliterationCorpus>", ""])
+    return [*rows, "</TransliterationCorpus>"]
