@@ -288,14 +288,14 @@ def _rows(
 
     for prediction, so_far in zip(predictions, cumulative_probability(predictions), strict=True):
         columns = [prediction.source, _spelled(prediction, ipa)]
-        if prediction.tags:
-            columns.append(tag_separator.join(prediction.tags))
         if scores:
             columns.append(f"{prediction.log_prob:.6f}")
         if mass is not None:
             columns.append(f"{so_far:.6f}")
         if alignments:
             columns.append(prediction.alignment.pharaoh() if prediction.alignment else "")
+        if prediction.tags:  # last, so that other columns are where they always are
+            columns.append(tag_separator.join(prediction.tags))
         yield "\t".join(columns) + "\n"
 
 
