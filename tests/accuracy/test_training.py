@@ -250,7 +250,8 @@ def test_every_symbol_keeps_its_own_row(tmp_path, system):
 @pytest.mark.parametrize(
     ("rows", "options", "expected"),
     [
-        (TAGGED, {}, "beside"),
+        (TAGGED, {}, "inside"),  # they are few, and copied from
+        (TAGGED, {"tags": "beside"}, "beside"),
         (TAGGED, {"tags": "inside"}, "inside"),
         (TAGGED, {"system": "soft-feed"}, "inside"),  # it cannot have them elsewhere
         (TAGGED, {"size": SIZES}, "inside"),  # as the size says
