@@ -27,7 +27,7 @@ from hardalign.data.corpora import (
     load_origin,
     registry,
 )
-from hardalign.data.formats import FORMATS, Format
+from hardalign.data.formats import FORMATS
 from hardalign.data.origin import CorpusOrigin
 from hardalign.data.reading import Skipped, read_examples
 from hardalign.data.split import split_file
@@ -223,12 +223,13 @@ def _entry(name: str) -> str:
 
 
 def _description(corpus: RegisteredCorpus) -> str:
-    collection = corpus.collection
+    collection, layout = corpus.collection, corpus.collection.format
+    columns = f" --columns {','.join(layout.columns)}" if layout != FORMATS[layout.name] else ""
     lines = [
         corpus.name,
         f"  {corpus.description}",
         f"  task      {collection.task}",
-        f"  format    {_format(collection.format)}",
+        f"  format    {layout.name}{columns}",
         f"  licence   {collection.licence}",
         f"  citation  {collection.citation}",
     ]
@@ -242,12 +243,6 @@ def _description(corpus: RegisteredCorpus) -> str:
     if all(file.split != "dev" for file in corpus.files):
         lines.append("  dev       a tenth of train, held out by a hash of the source")
     return "\n".join(lines)
-
-
-def _format(format_: Format) -> str:
-    if format_ == FORMATS[format_.name]:
-        return format_.name
-    return f"{format_.name} --columns {','.join(format_.columns)}"
 
 
 def _size(size: int | None) -> str:

@@ -48,11 +48,7 @@ class Stretch:
 
 
 def hallucinate(examples: Sequence[Example], count: int, seed: int) -> list[Example]:
-    """Returns so many invented examples, the same whenever the arguments are.
-
-    Raises:
-        HardalignError: If no source shares three symbols in a row with its target.
-    """
+    """Return so many invented examples, the same whenever the arguments are."""
     if not count:
         return []
     pairs = list(training_pairs(examples))

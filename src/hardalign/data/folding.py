@@ -50,7 +50,8 @@ class Folding:
             letters = self._folded(symbol)
             if letters is None:
                 return None
-            if letters != (symbol,) and not _is_same_mark(symbol, letters):
+            same_mark = any({symbol, *letters} <= set(alike) for alike in ALIKE if letters)
+            if letters != (symbol,) and not same_mark:
                 changes.append((symbol, "".join(letters)))
             folded += letters
         if not folded:
@@ -59,7 +60,10 @@ class Folding:
         return tuple(folded)
 
     def _folded(self, symbol: str) -> Symbols | None:
-        plain, lower = _without_marks(symbol), symbol.lower()
+        parts = unicodedata.normalize("NFKD", symbol)
+        # Without accents, dots and the like: nothing, if it is only a mark.
+        plain = "".join(part for part in parts if unicodedata.category(part)[0] != "M")
+        lower = symbol.lower()
         marks = next((alike for alike in ALIKE if symbol in alike), "")
         whole = unicodedata.normalize("NFKC", symbol)
         small = lower, whole.lower(), plain.lower(), LIKE.get(lower, lower)
@@ -79,16 +83,6 @@ class Folding:
         )
         more = f" and {len(self.changes) - 20} more" if len(self.changes) > 20 else ""
         return f"letters that the model does not have were read as others: {shown}{more}"
-
-
-def _is_same_mark(symbol: str, letters: Symbols) -> bool:
-    return any({symbol, *letters} <= set(alike) for alike in ALIKE if letters)
-
-
-def _without_marks(symbol: str) -> str:
-    """Returns a letter without accents, dots and the like: nothing, if it is only a mark."""
-    parts = unicodedata.normalize("NFKD", symbol)
-    return "".join(part for part in parts if not unicodedata.category(part).startswith("M"))
 
 
 def trimmed(source: Symbols, alphabet: Alphabet) -> Symbols:

@@ -26,8 +26,6 @@ COLUMNS = ("source", "target", "tags", "-")
 """What a column may hold; ``-`` is a column that is passed over."""
 MAX_SYMBOL = 100
 """The most characters of one symbol: what is longer was not cut where it should have been."""
-PARTED = ("NFD", "NFKD")
-"""Normal forms that take characters apart, which are written whole again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +88,8 @@ class Format:
             )
         if self.is_xml and self.columns != ("source", "target"):
             raise HardalignError("the news format is XML and has no columns to name")
-        for what, choice, choices in (
-            ("normalization", self.normalization, NORMALIZATIONS),
-            ("source case", self.source_case, CASES),
-        ):
-            if choice not in choices:
-                known = ", ".join(choices)
-                raise HardalignError(f"unknown {what} {choice!r}; choose one of {known}")
+        _choose("normalization", self.normalization, NORMALIZATIONS)
+        _choose("source case", self.source_case, CASES)
         if self.max_length < 1:
             raise HardalignError(f"the maximal length must be at least 1, not {self.max_length}")
         for separator in (self.source_separator, self.target_separator, self.tag_separator):
@@ -161,11 +154,7 @@ class Format:
         return tags
 
     def source_example(self, text: str) -> Example:
-        """Returns what is to be predicted for a source, ``lemma<TAB>TAG;TAG`` in formats with tags.
-
-        Raises:
-            HardalignError: If it has no symbols, or no tags although the format has them.
-        """
+        """Return the question of a source, ``lemma<TAB>TAG;TAG`` in formats with tags."""
         fields = _string(text, "source").split("\t")
         tagged = "tags" in self.columns
         if len(fields) != 1 + tagged:
@@ -185,10 +174,7 @@ class Format:
         return self.target_separator.join(self.counted(symbols))
 
     def counted(self, symbols: Symbols) -> Symbols:
-        """Returns a target as metrics count it: in whole symbols, also where they were parted.
-
-        So figures can be compared with those of a model that reads whole ones.
-        """
+        """Return a target as metrics count it: in whole symbols, also where they were parted."""
         return self._whole(unite(symbols) if self._parts else symbols, self.target_separator)
 
     @property
@@ -196,7 +182,8 @@ class Format:
         return self.target_parts and bool(self.target_separator)
 
     def _whole(self, symbols: Symbols, separator: str) -> Symbols:
-        return compose(symbols, separator) if self.normalization in PARTED else symbols
+        apart = self.normalization in ("NFD", "NFKD")
+        return compose(symbols, separator) if apart else symbols
 
     def to_dict(self) -> dict[str, object]:
         """Returns the content as JSON can hold it."""
@@ -204,10 +191,7 @@ class Format:
 
     @classmethod
     def from_dict(cls, values: object) -> Format:
-        """Takes back what ``to_dict`` gave, or raises a ``HardalignError`` if it is damaged.
-
-        What later versions added may be missing.
-        """
+        """Rebuild what ``to_dict`` returned; what later versions added may be missing."""
         return build_record(cls, values, "the format")
 
     def _symbols(self, text: str, separator: str, what: str, case: str = "keep") -> Symbols:
@@ -234,6 +218,11 @@ class Format:
         return symbols
 
 
+def _choose(what: str, choice: str, choices: tuple[str, ...]) -> None:
+    if choice not in choices:
+        raise HardalignError(f"unknown {what} {choice!r}; choose one of {', '.join(choices)}")
+
+
 def _string(text: str, what: str) -> str:
     """Returns a string, or complains of what is none, as values of tables may be."""
     if not isinstance(text, str):
@@ -242,11 +231,7 @@ def _string(text: str, what: str) -> str:
 
 
 def changed(text_format: Format, settings: Mapping[str, Any]) -> Format:
-    """Returns a format with other settings, whose columns are one string: target,source,-.
-
-    Raises:
-        HardalignError: If there cannot be such a format.
-    """
+    """Return a format with other settings, whose columns are one string: target,source,-."""
     columns = settings.get("columns")
     split = {} if columns is None else {"columns": tuple(columns.split(","))}
     return replace(text_format, **{**settings, **split})
@@ -279,10 +264,7 @@ def training_pairs(examples: Iterable[Example]) -> Iterator[Example]:
 
 
 def evaluation_items(examples: Iterable[Example]) -> list[Example]:
-    """Merges examples that ask the same question into one with all their distinct references.
-
-    The order is that of first appearance.
-    """
+    """Merge examples of the same question, in order of first appearance, with all references."""
     merged: dict[tuple[Symbols, Symbols], Example] = {}
     for example in examples:
         first = merged.setdefault(example.key, example)

@@ -21,7 +21,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, islice, permutations
-from typing import Any
+
+import msgspec
 
 from hardalign.data.formats import Example, training_pairs
 from hardalign.data.text import Symbols
@@ -87,18 +88,14 @@ class KnownForms:
 
     @classmethod
     def from_bytes(cls, content: bytes, count: int) -> KnownForms:
-        """Rebuilds what ``to_bytes`` made.
-
-        Raises:
-            HardalignError: If the content is damaged.
-        """
+        """Rebuild what ``to_bytes`` returned, or raise a ``HardalignError`` if it is damaged."""
         try:
             text = content.decode(errors="surrogatepass")
             # A symbol may be a line break of Unicode: lines end with \n alone.
-            rows = tuple(_row(json.loads(line)) for line in text.removesuffix("\n").split("\n"))
-        except (ValueError, RecursionError) as error:
+            rows = [json.loads(line) for line in text.removesuffix("\n").split("\n")]
+            return cls(msgspec.convert(rows, tuple[Row, ...]), count)
+        except (ValueError, RecursionError, msgspec.ValidationError) as error:
             raise HardalignError(f"damaged: {error}") from error
-        return cls(rows, count)
 
     @cached_property
     def _paradigms(self) -> dict[Symbols, list[tuple[Symbols, Symbols]]]:
@@ -133,14 +130,3 @@ def _change(form: Symbols, other: Symbols) -> tuple[Symbols, Symbols]:
     while same < min(len(form), len(other)) and form[same] == other[same]:
         same += 1
     return form[same:], other[same:]
-
-
-def _row(value: Any) -> Row:
-    """Returns a row of three lists of symbols, or says that there is none."""
-    if not (isinstance(value, list) and len(value) == 3):
-        raise ValueError(f"{value!r:.100} is not lemma, tags and form")
-    for part in value:
-        if not (isinstance(part, list) and all(isinstance(symbol, str) for symbol in part)):
-            raise ValueError(f"{part!r:.100} is not a list of symbols")
-    lemma, tags, form = map(tuple, value)
-    return lemma, tags, form

@@ -132,7 +132,7 @@ def read_lexicon(
     Args:
         files: Each a file, gzip or not, or ``cmudict`` for the CMU Pronouncing Dictionary.
             The first that has a word decides: its pronunciations are all from there.
-        layout: The model's format, which says how words are normalised and cut.
+        layout: The model's format.
         alphabet: The symbols that the model writes.
         beside: The model's own lexicon, which comes last.
 

@@ -35,11 +35,7 @@ class Name(NamedTuple):
 
 
 def read_names(lines: Iterable[str], file: str) -> Iterator[Name]:
-    """Gives the names of a NEWS file one by one, in constant memory.
-
-    Args:
-        lines: The lines of the file.
-        file: Its name, for messages.
+    """Yield the names of a NEWS file, called ``file`` in messages, in constant memory.
 
     Raises:
         InputError: The XML is malformed or beyond the limits above, a name has not exactly one

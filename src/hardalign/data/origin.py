@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 from hardalign.errors import HardalignError
 from hardalign.files import build_record
-
-Record = TypeVar("Record", "CorpusOrigin", "FileOrigin")
 
 
 @dataclass(frozen=True)
@@ -49,18 +47,11 @@ class Origin:
 
     @classmethod
     def from_dict(cls, values: object) -> Origin:
-        """Rebuilds what ``to_dict`` made.
-
-        Raises:
-            HardalignError: If it is damaged.
-        """
+        """Rebuild what ``to_dict`` returned, or raise a ``HardalignError`` if it is damaged."""
+        what = "the origin of the data"
         if isinstance(values, dict) and "corpus" in values:
-            return cls(corpus=_record(CorpusOrigin, values))
+            return cls(corpus=build_record(CorpusOrigin, values, what))
         if not isinstance(values, dict) or not values.keys() <= {"train", "dev"}:
-            raise HardalignError(f"the origin of the data is malformed: {values!r:.100}")
-        files = {name: _record(FileOrigin, record) for name, record in values.items()}
+            raise HardalignError(f"{what} is malformed: {values!r:.100}")
+        files = {name: build_record(FileOrigin, file, what) for name, file in values.items()}
         return cls(train=files.get("train"), dev=files.get("dev"))
-
-
-def _record(kind: type[Record], values: object) -> Record:
-    return build_record(kind, values, "the origin of the data")

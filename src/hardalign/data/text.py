@@ -31,9 +31,6 @@ def normalize(text: str, form: str) -> str:
 
     The same word can be written with different code points (é is one or two). After normalisation
     it has one spelling, so that a model sees the same symbols in training and in use.
-
-    Raises:
-        HardalignError: There are more than ``MAX_MARKS`` combining marks in a row.
     """
     if text.isascii():
         return text
@@ -60,15 +57,10 @@ def lower(text: str, form: str) -> str:
 
 
 def segment(text: str, separator: str) -> Symbols:
-    """Cuts ``text`` into symbols.
+    """Cut ``text`` into symbols; the empty string has none.
 
-    Args:
-        text: What to cut; the empty string has no symbols.
-        separator: ``""`` makes every code point a symbol. ``" "`` cuts at blanks, of which there
-            may be several, also at the ends. Any other one cuts exactly where it stands.
-
-    Raises:
-        HardalignError: A separator other than the blank has no symbol before or after it.
+    The separator ``""`` makes every code point a symbol. ``" "`` cuts at blanks, of which there may
+    be several, also at the ends. Any other one cuts where it stands, and must be between symbols.
     """
     if separator == "":
         return tuple(text)

@@ -33,12 +33,7 @@ def true_alignment(task: str, source: Sequence[str]) -> list[int]:
     >>> true_alignment("reduplication", "mejr")
     [0, 1, 2, 0, 1, 2, 3]
 
-    Args:
-        task: One of ``TASKS``, with or without ``toy:`` in front.
-        source: The word, as a string or as symbols.
-
-    Raises:
-        HardalignError: There is no such task, or the word is none of those that it is made for.
+    The task is one of ``TASKS``, with or without ``toy:`` in front.
     """
     align = TASKS.get(task.removeprefix("toy:"))
     if align is None:
@@ -51,25 +46,17 @@ def toy_target(task: str, source: str) -> str:
     return "".join(source[index] for index in true_alignment(task, source))
 
 
-def _copy(source: Sequence[str]) -> list[int]:
-    return list(range(len(source)))
-
-
-def _reverse(source: Sequence[str]) -> list[int]:
-    return _copy(source)[::-1]
-
-
 def _reduplicate(source: Sequence[str]) -> list[int]:
     # As in Pingelapese (the paper's Figure 1): consonants, vowel and consonant, once more in front.
     vowel = next((index for index, letter in enumerate(source) if letter in VOWELS), len(source))
     if vowel + 1 >= len(source):
         raise HardalignError(f"{''.join(source)!r} has no vowel with a letter after it to copy")
-    return _copy(source[: vowel + 2]) + _copy(source)
+    return [*range(vowel + 2), *range(len(source))]
 
 
 TASKS: dict[str, Callable[[Sequence[str]], list[int]]] = {
-    "copy": _copy,
-    "reverse": _reverse,
+    "copy": lambda source: [*range(len(source))],
+    "reverse": lambda source: [*reversed(range(len(source)))],
     "reduplication": _reduplicate,
 }
 """The tasks by name: each says which source character every target character copies."""

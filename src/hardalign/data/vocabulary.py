@@ -103,11 +103,7 @@ class Vocabulary:
 
     @classmethod
     def from_dict(cls, values: Any) -> Vocabulary:
-        """Rebuild what ``to_dict`` returned.
-
-        Raises:
-            HardalignError: If it is damaged.
-        """
+        """Rebuild what ``to_dict`` returned, or raise a ``HardalignError`` if it is damaged."""
         try:
             letters, tags = values["source"]["letters"], values["source"]["tags"]
             target = values["target"]["letters"]
