@@ -13,11 +13,7 @@ from hardalign.errors import HardalignError, MissingPackageError
 
 def serve(
     model: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[NAME=]MODEL")],
-    others: Annotated[
-        tuple[str, ...],
-        tyro.conf.Positional,
-        optional("[[NAME=]MODEL ...]"),
-    ] = (),
+    others: Annotated[tuple[str, ...], tyro.conf.Positional, optional("[[NAME=]MODEL ...]")] = (),
     *,
     host: Annotated[str, tyro.conf.arg(metavar="HOST")] = "127.0.0.1",
     port: Annotated[int, tyro.conf.arg(metavar="N")] = 8000,

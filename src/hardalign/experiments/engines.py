@@ -183,7 +183,7 @@ class Cluster:
         """
         self._ray = ray = _connect(address)
         self._folder, self._arguments, self._workers = folder, arguments, workers
-        self._need = {"CPU": cpus, "GPU": gpus}
+        self._need = {kind: need for kind, need in (("CPU", cpus), ("GPU", gpus)) if need}
         self._running: dict[Any, Run] = {}
         self._task = ray.remote(work_on).options(
             num_cpus=cpus, num_gpus=gpus, max_retries=RETRIES, retry_exceptions=[KilledError]
@@ -191,14 +191,10 @@ class Cluster:
 
     def free(self) -> int:
         """Return how many more runs there is room for; at least one, so that a cluster may grow."""
-        room = self._workers or max(1, sum(map(self._room, self._ray.nodes())))
-        return max(0, room - len(self._running))
-
-    def _room(self, node: dict[str, Any]) -> int:
-        if not node["Alive"]:
-            return 0
-        resources = node["Resources"]
-        return min(int(resources.get(kind, 0) / need) for kind, need in self._need.items() if need)
+        nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
+        need = self._need.items()
+        fit = [min(int(node.get(kind, 0) / amount) for kind, amount in need) for node in nodes]
+        return max(0, (self._workers or max(1, sum(fit))) - len(self._running))
 
     def start(self, run: Run) -> None:
         """Submit the task of a run."""

@@ -10,7 +10,7 @@ import csv
 from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from hardalign.data.corpora import registry
 from hardalign.systems import SYSTEMS
@@ -23,8 +23,6 @@ class Metric(NamedTuple):
     """As the paper writes it."""
     decimals: int
     """How many the paper prints."""
-    best: str
-    """Which way is better, in words."""
 
     @property
     def key(self) -> str:
@@ -32,11 +30,11 @@ class Metric(NamedTuple):
         return self.name.lower()
 
 
-ACC = Metric("ACC", 1, "higher is better")
-WER = Metric("WER", 1, "lower is better")
-PER = Metric("PER", 3, "lower is better")
-MFS = Metric("MFS", 3, "higher is better")
-MLD = Metric("MLD", 3, "lower is better")
+ACC = Metric("ACC", 1)
+WER = Metric("WER", 1)
+PER = Metric("PER", 3)
+MFS = Metric("MFS", 3)
+MLD = Metric("MLD", 3)
 
 G2P, TRANSLITERATION, INFLECTION = "grapheme to phoneme", "transliteration", "inflection"
 OTHER = "other"
@@ -57,8 +55,6 @@ METRICS = {G2P: (WER, PER), TRANSLITERATION: (ACC, MFS), INFLECTION: (ACC, MLD),
 """What the paper measures each task by."""
 
 SIZES = ("small", "large")
-
-_AVERAGE = "average"
 
 _REMARKS = {
     "g2p/CMUDict": "g2p/CMUDict is split by line, not by word: 1,133 of its 11,121 distinct test "
@@ -110,7 +106,7 @@ def published_accuracy(corpus: str, size: str, system: str) -> float | None:
 def paper_corpora(task: str) -> list[str]:
     """Return the data sets that the paper's average of a task is over, in its own order."""
     corpora = dict.fromkeys(key[1] for key in _figures() if key[0] == task)
-    return [corpus for corpus in corpora if corpus != _AVERAGE]
+    return [corpus for corpus in corpora if corpus != "average"]
 
 
 def in_order(systems: Iterable[str]) -> list[str]:
@@ -138,6 +134,7 @@ def _figures() -> dict[tuple[str, str, str, str | None, str], float]:
     rows = csv.DictReader(
         (files("hardalign.experiments") / "paper.csv").read_text("utf-8").splitlines()
     )
-    keys = ("task", "corpus", "size", "system", "metric")
-    figures = {tuple(row[key] for key in keys): float(row["value"]) for row in rows}
-    return cast(dict[tuple[str, str, str, str | None, str], float], figures)
+    return {
+        (row["task"], row["corpus"], row["size"], row["system"], row["metric"]): float(row["value"])
+        for row in rows
+    }

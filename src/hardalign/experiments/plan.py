@@ -62,8 +62,6 @@ on all of the training part, and stop and choose by the test part, as the paper 
 READING = {"normalization": str, "target_parts": bool}
 _OTHERS: dict[str, Any] = _MEMBERS | CORPUS | READING
 """What a plan may override besides the settings of model and training, with its type."""
-OVERRIDES = [*(name for name in SETTINGS if name != "seed"), *_OTHERS]
-"""The names of all that a plan may override. The recipe is the paper's unless it is overridden."""
 
 
 def shipped_plans() -> list[str]:

@@ -7,21 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hardalign.errors import HardalignError, install_command
-from hardalign.experiments.paper import (
-    METRICS,
-    TASKS,
-    in_order,
-    paper_name,
-    published_accuracy,
-    remarks,
-)
+from hardalign.experiments.paper import TASKS, in_order, paper_name, published_accuracy, remarks
 from hardalign.experiments.run import RESULT, read_failures, read_results
-from hardalign.experiments.tables import (
-    Cells,
-    collect,
-    pair_tables,
-    paper_tables,
-)
+from hardalign.experiments.tables import Cells, collect, pair_tables, paper_tables
 from hardalign.files import make_folder, whole_file, write_bytes
 from hardalign.model_folder import RUN
 from hardalign.significance import LEVEL, TEST
@@ -36,15 +24,11 @@ COLOURS = ("#0072B2", "#56B4E9", "#D55E00", "#E69F00", "#009E73", "#CC79A7", "#0
 """A palette for colour-blind readers, too (Okabe & Ito)."""
 MARKERS = "os^vDPX*"
 
-_BEST = ", ".join(
-    f"{metric.name}: {metric.best}"
-    for metric in dict.fromkeys(metric for metrics in METRICS.values() for metric in metrics)
-)
 ABOUT_TABLES = f"""\
 Ours is the mean over seeds, ± the standard deviation of the sample where there are several runs.
 Difference is ours minus the paper's; {MISSING} is no figure. Means, ours and the paper's, are over
 the data sets of the paper that have a run of that system.
-{_BEST}.
+ACC and MFS: higher is better; WER, PER and MLD: lower is better.
 """
 ABOUT_PAIRS = f"""\
 In points of accuracy; * where p < {LEVEL}, corrected for all pairs of a table by Holm's method;

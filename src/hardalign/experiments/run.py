@@ -23,6 +23,7 @@ from hardalign.errors import HardalignError
 from hardalign.files import (
     JSON_LIMIT,
     check_regular,
+    explained,
     make_folder,
     parse_json,
     read_bytes,
@@ -53,12 +54,7 @@ class DataFiles:
     def of(cls, train: Path, dev: Path, test: Path, format_: str, **settings: Any) -> DataFiles:
         """Describe existing files, which can be read, and check the format's settings."""
         paths = [path.absolute() for path in (train, dev, test)]
-        try:
-            checksum = sha256("".join(map(_checksum, paths)).encode())
-        except OSError as error:
-            raise HardalignError(f"{error.filename}: cannot be read: {error.strerror}") from error
-        except ValueError as error:  # a name that no file system allows
-            raise HardalignError(f"{paths[0]}, {paths[1]}, {paths[2]}: {error}") from error
+        checksum = sha256("".join(map(_checksum, paths)).encode())
         changed(FORMATS[format_], settings)  # raises if they are wrong
         return cls(str(paths[0]), str(paths[1]), str(paths[2]), format_, checksum, settings)
 
@@ -70,7 +66,11 @@ class DataFiles:
 
 def _checksum(path: Path) -> str:
     check_regular(path)  # a pipe could be read only once
-    return sha256(path.read_bytes())
+    try:
+        with explained(path, "read"):
+            return sha256(path.read_bytes())
+    except ValueError as error:  # a name that no file system allows
+        raise HardalignError(f"{path}: {error}") from error
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Run:
     size: str = "small"
     seed: int = 0
     overrides: dict[str, Any] = field(default_factory=dict, hash=False)
-    """Settings that differ from those of the size and the recipe; see ``plan.OVERRIDES``."""
+    """Settings that differ from those of the size and the recipe."""
     files: DataFiles | None = None
 
     @property

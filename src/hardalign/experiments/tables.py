@@ -59,7 +59,6 @@ class Setting:
 class Cell:
     """The runs of one system in one setting, which differ by their seeds."""
 
-    system: str
     results: tuple[Result, ...]
     """At least one, by seed."""
 
@@ -87,7 +86,7 @@ def collect(results: Iterable[Result]) -> Cells:
         groups.setdefault(setting, {}).setdefault(run.system, []).append(result)
     return {
         setting: {
-            system: Cell(system, tuple(sorted(groups[setting][system], key=lambda r: r.run.seed)))
+            system: Cell(tuple(sorted(groups[setting][system], key=lambda r: r.run.seed)))
             for system in in_order(groups[setting])
         }
         for setting in sorted(groups, key=_rank)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from functools import partial
 from hashlib import sha256
 from http import HTTPStatus
@@ -77,11 +76,6 @@ def create_app(
     async def health(_: Request) -> Response:
         return _json(Health(version=__version__, waiting=batcher.waiting))
 
-    @contextlib.asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        async with batcher.running():
-            yield
-
     async def ask(read: Callable[..., Question], request: Request) -> Response:
         media_type = request.headers.get("content-type", "").partition(";")[0]
         if media_type.strip().lower() != "application/json":
@@ -108,14 +102,14 @@ def create_app(
     app = Starlette(
         routes=[
             *[Route(paths.get(file.name, f"/page/{file.name}"), _file(file)) for file in files],
-            *[Route(path, _fixed(_json(content))) for path, content in fixed.items()],
+            *[Route(path, _json(it), methods=["GET"]) for path, it in fixed.items()],
             Route("/health", health),
             Route("/predict", partial(ask, read_words), methods=["POST"]),
             Route("/text", partial(ask, read_text), methods=["POST"]),
         ],
         middleware=[Middleware(Guard, address=address, name=name, origins=origins)],
         exception_handlers={HTTPException: _refused, Exception: _failed},
-        lifespan=lifespan,
+        lifespan=lambda _: batcher.running(),
     )
     app.router.redirect_slashes = False
     return app
@@ -197,17 +191,7 @@ def _same_origin(headers: Headers) -> bool:
     return origin is None or origin.partition("://")[2] == headers.get("host")
 
 
-Endpoint = Callable[[Request], Coroutine[Any, Any, Response]]
-
-
-def _fixed(response: Response) -> Endpoint:
-    async def get(_: Request) -> Response:
-        return response
-
-    return get
-
-
-def _file(path: Path) -> Endpoint:
+def _file(path: Path) -> Callable[[Request], Coroutine[Any, Any, Response]]:
     """Serves a file from memory; browsers ask each time whether it has changed."""
     content = path.read_bytes()
     tag = f'"{sha256(content).hexdigest()[:32]}"'

@@ -107,8 +107,12 @@ class Batcher:
     async def _work(self, thread: ThreadPoolExecutor, batch: Batch) -> None:
         """Answers a batch; if that fails, each order alone, so that none spoils the others'."""
         loop = asyncio.get_running_loop()
+        group = batch[0][0].question.group
+        items = [order.question.items[index] for order, index in batch]
         try:
-            answers = await loop.run_in_executor(thread, self._answer, batch)
+            answers = await loop.run_in_executor(
+                thread, group.ask, self._models[group.model], items
+            )
         except Exception as error:
             first, *others = dict(batch)
             if others:
@@ -146,9 +150,3 @@ class Batcher:
             if order.remaining:
                 self._orders.append(order)
         return batch
-
-    def _answer(self, batch: Batch) -> list[Any]:
-        """Runs the model; this alone happens in the thread."""
-        group = batch[0][0].question.group
-        items = [order.question.items[index] for order, index in batch]
-        return group.ask(self._models[group.model], items)
