@@ -16,8 +16,9 @@ from __future__ import annotations
 import random
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate, pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -38,8 +39,7 @@ UNIGRAMS = 0.5
 """The share of symbols that are drawn without regard to the symbol before."""
 
 
-@dataclass(frozen=True)
-class Stretch:
+class Stretch(NamedTuple):
     """Symbols that are the same on both sides, from where on, and how many."""
 
     source: int
@@ -75,15 +75,11 @@ def _weights(tags: Sequence[Symbols]) -> list[float]:
 
 def _hallucinated(pair: Example, stretches: list[Stretch], language: _Language) -> Example:
     source, target = pair.source, pair.targets[0]
-    for stretch in reversed(stretches):  # from the right, so that places stay what they are
-        inside = language.inside(source[stretch.source])
-        source = _replaced(source, stretch.source, stretch.length, inside)
-        target = _replaced(target, stretch.target, stretch.length, inside)
+    for j, i, length in reversed(stretches):  # from the right, so that places stay what they are
+        inside = language.inside(source[j])
+        source = source[: j + 1] + inside + source[j + length - 1 :]
+        target = target[: i + 1] + inside + target[i + length - 1 :]
     return replace(pair, source=source, targets=(target,), text="", line=0)
-
-
-def _replaced(symbols: Symbols, start: int, length: int, inside: Symbols) -> Symbols:
-    return symbols[: start + 1] + inside + symbols[start + length - 1 :]
 
 
 def _stretches(pairs: Sequence[Example]) -> list[tuple[Example, list[Stretch]]]:
@@ -95,9 +91,7 @@ def _stretches(pairs: Sequence[Example]) -> list[tuple[Example, list[Stretch]]]:
     # Few pairs do not teach an aligner that a symbol is most often kept.
     table[np.diag_indices_from(table)] += KEPT
     paths = aligner.align(table, numbered)
-    return [
-        (pair, _common(path, *side)) for pair, path, side in zip(pairs, paths, sides, strict=True)
-    ]
+    return [(pair, _common(path, *s)) for pair, path, s in zip(pairs, paths, sides, strict=True)]
 
 
 def _common(path: aligner.Path, source: Symbols, target: Symbols) -> list[Stretch]:
@@ -130,7 +124,8 @@ class _Language:
         symbols: list[str] = []
         for _ in range(self.draw.choice(self._lengths)):
             followers = self._after.get(before)
-            known = followers and self.draw.random() >= UNIGRAMS
-            before = self.draw.choice(followers if known and followers else self._symbols)
+            if not followers or self.draw.random() < UNIGRAMS:
+                followers = self._symbols
+            before = self.draw.choice(followers)
             symbols.append(before)
         return tuple(symbols)

@@ -89,7 +89,11 @@ def quick_check(examples: Iterable[Example], format: Format) -> list[str]:  # no
             f"targets such as {shorten(targets[0])} look like tags, and tags such as "
             f"{shorten(tags[0])} like forms; give --columns {columns}"
         )
-    letters = not format.source_separator and share(sources, _is_spaced) > 0.9
+
+    def is_spaced(text: str) -> bool:
+        return all(len(part) <= 1 for part in text.split(" "))
+
+    letters = not format.source_separator and share(sources, is_spaced) > 0.9
     if letters and sum(len(text) > 1 for text in sources) > len(sources) / 2:
         problems.append(
             f"sources such as {shorten(sources[0])} look like letters with blanks between them; "
@@ -118,10 +122,6 @@ def quick_check(examples: Iterable[Example], format: Format) -> list[str]:  # no
             "symbol; give --format pairs (or --target-separator '')"
         )
     return problems
-
-
-def _is_spaced(text: str) -> bool:
-    return all(len(part) <= 1 for part in text.split(" "))
 
 
 def check(
@@ -315,10 +315,7 @@ def _comparison(
 def _appetite(pairs: Sequence[Example]) -> Finding:
     """Says how large a model the pairs can feed, by a rule of thumb."""
     distinct = len({(pair.key, pair.targets[0]) for pair in pairs})
+    advice = "enough for size small" if distinct < MANY else "enough for sizes small and large"
     if distinct < FEW:
         advice = f"fewer than {FEW:,}: of all that may help, more data help most"
-    elif distinct < MANY:
-        advice = "enough for size small"
-    else:
-        advice = "enough for sizes small and large"
     return Finding("size", distinct, f"different pairs, {advice}")

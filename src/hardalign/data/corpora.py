@@ -375,8 +375,9 @@ def _registered(corpus: RegisteredCorpus, data_dir: Path | None, origin: CorpusO
     if "dev" in paths:
         dev = part("dev", "training")
     else:
-        dev = [example for example in train if _is_held_out(example)]
-        train = [example for example in train if not _is_held_out(example)]
+        tenths = [(_hash("".join(example.source)) % 10, example) for example in train]
+        dev = [example for tenth, example in tenths if tenth == 0]
+        train = [example for tenth, example in tenths if tenth != 0]
     return Corpus(train, dev, test, text_format, corpus.description, origin)
 
 
@@ -384,10 +385,6 @@ def _as_asked(text_format: Format, origin: CorpusOrigin) -> Format:
     return replace(
         text_format, normalization=origin.normalization, target_parts=origin.target_parts
     )
-
-
-def _is_held_out(example: Example) -> bool:
-    return _hash("".join(example.source)) % 10 == 0
 
 
 def _counts(size: int, dev: float, test: float) -> list[int]:

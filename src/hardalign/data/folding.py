@@ -77,10 +77,8 @@ class Folding:
         """Returns one line for the user, or None if nothing was changed."""
         if not self.changes:
             return None
-        shown = ", ".join(
-            f"{letter} as {other or 'nothing'} × {count}"
-            for (letter, other), count in self.changes.most_common(20)
-        )
+        changes = self.changes.most_common(20)
+        shown = ", ".join(f"{one} as {other or 'nothing'} × {n}" for (one, other), n in changes)
         more = f" and {len(self.changes) - 20} more" if len(self.changes) > 20 else ""
         return f"letters that the model does not have were read as others: {shown}{more}"
 

@@ -114,12 +114,9 @@ class Format:
     @property
     def treatment(self) -> str:
         """Says in words what is done to the text before it is cut."""
-        treatment = self.normalization
-        if self.source_case == "lower":
-            treatment += ", sources in lower case"
-        if self._parts:
-            treatment += ", target symbols in characters"
-        return treatment
+        cased = ", sources in lower case" if self.source_case == "lower" else ""
+        parted = ", target symbols in characters" if self._parts else ""
+        return f"{self.normalization}{cased}{parted}"
 
     @property
     def is_xml(self) -> bool:

@@ -49,11 +49,7 @@ class KnownForms:
 
     @classmethod
     def of(cls, examples: Iterable[Example], count: int) -> KnownForms:
-        """Collects the forms of examples.
-
-        Raises:
-            HardalignError: If no lemma has forms of several tags, or there are too many forms.
-        """
+        """Collect the forms of examples."""
         pairs = training_pairs(examples)
         rows = dict.fromkeys((pair.source, pair.tags, pair.targets[0]) for pair in pairs)
         known = cls(tuple(rows), count)
@@ -71,9 +67,8 @@ class KnownForms:
 
     def beside(self, example: Example) -> Example:
         """Returns an example with known forms of its lemma after it, and their tags, numbered."""
-        cells = [
-            cell for cell in self._paradigms.get(example.source, ()) if cell[0] != example.tags
-        ]
+        paradigm = self._paradigms.get(example.source, ())
+        cells = [cell for cell in paradigm if cell[0] != example.tags]
         cells.sort(key=lambda cell: self._regular(cell[0], example.tags), reverse=True)
         source, tags = example.source, example.tags
         for number, (known_tags, form) in enumerate(cells[: self.count], start=1):

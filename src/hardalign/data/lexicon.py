@@ -137,9 +137,8 @@ def read_lexicon(
         beside: The model's own lexicon, which comes last.
 
     Raises:
-        InputError: A line has no pronunciation, a file has no entries, or has symbols that the
-            model does not know.
-        HardalignError: The model needs tags.
+        HardalignError: A line has no pronunciation, a file has no entries or has symbols that the
+            model does not know, or the model needs tags.
     """
     if files and "tags" in layout.columns:
         raise HardalignError("a lexicon cannot answer for this model, whose answers depend on tags")
@@ -195,11 +194,10 @@ def _entry(line: str, layout: Format, spaced: bool) -> tuple[Symbols, Symbols]:
         if len(columns) == 3 and columns[-1] in ORIGINS and _NUMBER.fullmatch(columns[-2]):
             columns = columns[:1]
         *numbers, pronunciation = columns
-        for column in numbers:
-            if not _NUMBER.fullmatch(column.strip()):
-                raise HardalignError(
-                    f"expected word<TAB>pronunciation, found another column, {shorten(column)}"
-                )
+        if others := [text for text in numbers if not _NUMBER.fullmatch(text.strip())]:
+            raise HardalignError(
+                f"expected word<TAB>pronunciation, found another column, {shorten(others[0])}"
+            )
     elif spaced:
         word, *phones = line.partition(" #")[0].split()
         if _ODD.match(word):

@@ -337,11 +337,8 @@ def _read_table(
             spelt[number] = "\t".join(cells)
         yield _example(cells, number, widths, fields)
     if not any_example:
-        reason = "the file is empty"
-        if skipped.header:
-            reason = "there is a header only"
-        elif number:
-            reason = f"all {number} lines are blank"
+        blank = f"all {number} lines are blank" if number else "the file is empty"
+        reason = "there is a header only" if skipped.header else blank
         fields.fail(f"no examples: {reason}")
 
 

@@ -93,10 +93,8 @@ def _write_together(out: Path, contents: dict[Path, bytes]) -> None:
     """Write the files of a folder so that it never holds files of two splits.
 
     They are written to a folder beside, which then becomes the new folder at once. In a folder that
-    is there already, the old files are removed before the new ones are moved in.
-
-    Raises:
-        HardalignError: If they cannot be written; then what was there before is still there.
+    is there already, the old files are removed before the new ones are moved in. If they cannot be
+    written, what was there before is still there.
     """
     make_folder(out.parent)
     staging = out / ".split.part" if out.is_dir() else out.parent / f".{out.name[:60]}.split.part"

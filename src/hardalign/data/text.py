@@ -16,8 +16,6 @@ NORMALIZATIONS = ("NFC", "NFD", "NFKC", "NFKD", "none")
 """The Unicode normal forms a format may ask for."""
 CASES = ("keep", "lower")
 """What a format may do with the capitals of a source."""
-
-
 MAX_MARKS = 32
 """Most combining marks in a row. Real text has fewer than ten, and normalising takes time that is
 quadratic in them: half an hour for a megabyte of marks in the wrong order."""
@@ -127,11 +125,7 @@ def shorten(text: str, limit: int = 40) -> str:
 
 
 def plural(count: int, one: str, more: str) -> str:
-    """Counts things for a message.
-
-    >>> plural(1, "word was", "words were"), plural(2, "word was", "words were")
-    ('1 word was', '2 words were')
-    """
+    """Count things for a message: 1 word was, 2 words were."""
     return f"{count} {one if count == 1 else more}"
 
 

@@ -177,13 +177,8 @@ class Indexer:
         oov = self.oov_of(example.source)
         others = {letter: number for number, letter in enumerate(oov, len(target_side))}
         unknown = source_side.unknown(example.source) if self.writes else []
-        copied = {
-            letter: len(source_side) + number
-            for letter, number in zip(
-                unknown, target_side.encode(unknown, others=others), strict=True
-            )
-            if number != UNKNOWN
-        }
+        numbered = zip(unknown, target_side.encode(unknown, others=others), strict=True)
+        copied = {letter: len(source_side) + n for letter, n in numbered if n != UNKNOWN}
         source = self.vocabulary.encode_source(example, copied)
         written = [] if target is None else [*target_side.encode(target, others=others), END]
         return Encoded(source, len(example.tags), written, oov)
