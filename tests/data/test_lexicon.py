@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from hardalign.data.formats import FORMATS, Format
-from hardalign.data.inflection import bases
-from hardalign.data.lexicon import Lexicon, read_lexicon
+from hardalign.data.lexicon import Lexicon, bases, read_lexicon
 from hardalign.data.vocabulary import Alphabet
 from hardalign.errors import HardalignError
 

@@ -179,16 +179,12 @@ def fetch_and_load(origin: CorpusOrigin, data_dir: Path | None) -> Corpus:
 def _fetch(corpora: Iterable[RegisteredCorpus], data_dir: Path | None) -> list[tuple[str, ...]]:
     """Finds or downloads all files of some corpora; returns corpus, part and path of each."""
     files = [(corpus, file) for corpus in corpora for file in corpus.files]
-    rows: list[tuple[str, ...]] = []
-    unchecked = []
-    for corpus, file in watched(files, "files", total=len(files)):
-        path = fetch_file(corpus, file, data_dir)
-        rows.append((corpus.name, file.split, str(path)))
+    bar = watched(files, "files", total=len(files))
+    found = [(corpus, file, fetch_file(corpus, file, data_dir)) for corpus, file in bar]
+    for _, file, path in found:  # when the bar is gone
         if file.sha256 is None:
-            unchecked.append(f"{path}: unchecked, as the sha256 of {file.name} is not known")
-    for remark in unchecked:  # when the bar is gone
-        note(remark)
-    return rows
+            note(f"{path}: unchecked, as the sha256 of {file.name} is not known")
+    return [(corpus.name, file.split, str(path)) for corpus, file, path in found]
 
 
 def _registered(names: tuple[str, ...]) -> Iterable[RegisteredCorpus]:

@@ -261,11 +261,7 @@ _STRESS = re.compile("[012]")
 
 @dataclass(frozen=True)
 class Corpus:
-    """The examples of a corpus in their three parts.
-
-    The dictionary and the toys share no source between parts. Registered corpora are split as
-    their makers did it, and may: g2p/CMUDict is split by line, not by word.
-    """
+    """The examples of a corpus in their three parts, as ``load_corpus`` returns them."""
 
     train: list[Example]
     dev: list[Example]
@@ -290,7 +286,8 @@ def load_corpus(
 
     In the dictionary and the toys the word alone decides in which part it is: no seed, no size and
     no release of the dictionary ever moves a test word of one corpus to the training words of
-    another. Registered corpora have the parts their makers gave them. NEWS has no public test
+    another. Registered corpora have the parts their makers gave them, and may share sources between
+    them: g2p/CMUDict is split by line. NEWS has no public test
     set: its development set is the test set here, as in the paper, and a tenth of the training
     names (chosen by a hash of the name) is held out as development set.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -12,7 +12,6 @@ from typing import Literal, get_args
 
 from hardalign.data.folding import PLAIN
 from hardalign.data.formats import Format
-from hardalign.data.inflection import PHONES, bases
 from hardalign.data.reading import file_name, read_lines
 from hardalign.data.text import Symbols, shorten
 from hardalign.data.vocabulary import Alphabet
@@ -36,14 +35,19 @@ _SILENCE = re.compile(
 _ODD = re.compile(r"[^,;|=]+[,;|=]")
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 _PROBABILITY = re.compile(r"\d+\.\d+(e-\d+)?")
+PHONES = ("S", "Z", "T", "D", "IH0")
+"""What endings are made of; a model that has these and stress digits writes English."""
+_SIBILANTS = {"S", "Z", "SH", "ZH", "CH", "JH"}
+_VOICELESS = {"P", "T", "K", "F", "TH", "S", "SH", "CH"}
+_VOWELS = "aeiou"
 
 
 class Lexicon:
     """Words with their pronunciations.
 
     A word is looked up as the model sees it, with any apostrophe and hyphen: first among those that
-    were added, then in the file ``beside`` the model, then as a regular inflection (see
-    ``data.inflection``) if that file is English.
+    were added, then in the file ``beside`` the model, then as a regular inflection (see ``bases``)
+    if that file is English.
     """
 
     def __init__(
@@ -231,3 +235,43 @@ def _misfit(foreign: dict[str, int], alphabet: Alphabet) -> str:
     else:
         reason = "is this another phone set?"
     return f"the model does not have the symbols {shown}{more}; {reason}"
+
+
+def bases(word: str) -> Iterator[tuple[str, Callable[[Symbols], Symbols]]]:
+    """Yield the words that an English word may be an inflection of, each with what is added to it.
+
+    Of the 25,255 possessives, plurals and past tenses of CMUDict whose base it has too, 93.0% come
+    out as it has them, and 95.1% if AH0 and IH0 count as one.
+
+    >>> [(base, add(("N", "EH1", "T"))) for base, add in bases("net's")]
+    [('net', ('N', 'EH1', 'T', 'S'))]
+    """
+    if word.endswith("'s"):
+        yield word[:-2], _add_s
+    elif word.endswith("s'"):
+        yield word[:-1], tuple
+    elif word.endswith("s") and not word.endswith(("as", "is", "os", "ss", "us")):
+        if word.endswith("ies"):
+            yield f"{word[:-3]}y", _add_s
+        yield word[:-1], _add_s
+        if word.endswith(("ses", "xes", "zes", "ches", "shes")):
+            yield word[:-2], _add_s
+    elif word.endswith("ed"):
+        if word.endswith("ied"):
+            yield f"{word[:-3]}y", _add_d
+        yield word[:-1], _add_d
+        if word[-4:-3] == word[-3:-2] not in _VOWELS:  # stopped
+            yield word[:-3], _add_d
+        yield word[:-2], _add_d
+
+
+def _add_s(phones: Symbols) -> Symbols:
+    if phones[-1] in _SIBILANTS:
+        return (*phones, "IH0", "Z")
+    return (*phones, "S" if phones[-1] in _VOICELESS else "Z")
+
+
+def _add_d(phones: Symbols) -> Symbols:
+    if phones[-1] in ("T", "D"):
+        return (*phones, "IH0", "D")
+    return (*phones, "T" if phones[-1] in _VOICELESS else "D")

@@ -46,11 +46,9 @@ def read_names(lines: Iterable[str], file: str) -> Iterator[Name]:
     empty = True
     for block in _blocks(lines):
         empty = empty and not block.strip()
-        parser.feed(block)
-        yield from parser.take()
+        yield from parser.feed(block)
     if not empty:
-        parser.feed("", last=True)
-        yield from parser.take()
+        yield from parser.feed("", last=True)
 
 
 def _blocks(lines: Iterable[str]) -> Iterator[str]:
@@ -89,7 +87,7 @@ class _Parser:
         self._expat.EntityDeclHandler = self._refuse_entity
         self._expat.SkippedEntityHandler = self._refuse_entity
 
-    def feed(self, text: str, last: bool = False) -> None:
+    def feed(self, text: str, last: bool = False) -> list[Name]:
         encoded = text.encode()
         try:
             self._expat.Parse(encoded, last)
@@ -101,8 +99,6 @@ class _Parser:
         if self._fed - read > MAX_MARKUP:
             place = "one tag or comment" if self._kinds else "all before the first element"
             self._fail(f"{place} has more than {MAX_MARKUP} bytes; shorten it")
-
-    def take(self) -> list[Name]:
         done, self._done = self._done, []
         return done
 

@@ -23,6 +23,11 @@ from hardalign.errors import HardalignError, InputError
 
 MAX_LINE_BYTES = 1 << 24
 """No line of data is this long: a file without line ends must not fill the memory."""
+_REASONS = {
+    FileNotFoundError: "no such file; check the name",
+    IsADirectoryError: "this is a folder; name a file",
+    PermissionError: "permission denied; make the file readable",
+}
 
 
 def file_name(file: str | Path) -> str:
@@ -68,10 +73,8 @@ def _decoded(raw: bytes, name: str, number: int) -> str:
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
-        message = (
-            f"not UTF-8: byte {raw[error.start]:#04x} at position {error.start + 1} of the line; "
-            "convert the file to UTF-8"
-        )
+        place = f"byte {raw[error.start]:#04x} at position {error.start + 1} of the line"
+        message = f"not UTF-8: {place}; convert the file to UTF-8"
         raise InputError(message, file=name, line=number) from None
 
 
@@ -88,13 +91,6 @@ def _opened(file: str | Path) -> Iterator[io.BufferedReader]:
             unzipped = gzip.GzipFile(fileobj=reader)
             reader = io.BufferedReader(cast(io.RawIOBase, unzipped), 1 << 16)
         yield reader
-
-
-_REASONS = {
-    FileNotFoundError: "no such file; check the name",
-    IsADirectoryError: "this is a folder; name a file",
-    PermissionError: "permission denied; make the file readable",
-}
 
 
 Purpose = Literal["training", "evaluation", "prediction"]
@@ -206,13 +202,11 @@ class _Fields:
     def targets(self, text: str, line: int, column: int | None = None) -> tuple[Symbols, ...]:
         """Cut a target; for prediction an empty one is none."""
         symbols = self.symbols(self.format.target_symbols, text, line, column)
-        if symbols:
-            return (symbols,)
-        if self.purpose == "prediction":
+        if not symbols and self.purpose == "prediction":
             return ()
-        if not self.allow_empty:
+        if not symbols and not self.allow_empty:
             self.fail("the target is empty; fill it in, or permit it (allow_empty)", line, column)
-        return ((),)
+        return (symbols,)
 
     def symbols(
         self, cut: Callable[[str], Symbols], text: str, line: int, column: int | None
