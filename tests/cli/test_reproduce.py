@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from experiments.helpers import Here, result_of, tiny_run, write, write_epochs
-from hardalign.cli.reproduce import EngineOptions, Events
+from hardalign.cli.reproduce import EngineOptions, note_changes
 from hardalign.experiments import engines
 from hardalign.experiments.plan import load_plan
 from hardalign.experiments.run import LOG, RESULT, epochs_of, read_results
@@ -188,7 +188,7 @@ def test_without_torch_nothing_begins(
 def test_events(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each once; what was complete before is none."""
     one, other = (tiny_run(seed=seed) for seed in range(2))
-    events = Events(tmp_path)
+    events = note_changes(tmp_path)
     events({one: "done", other: "waiting"})
     events({one: "done", other: "running"})
     events({one: "done", other: "running"})

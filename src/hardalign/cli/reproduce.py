@@ -6,6 +6,7 @@ import math
 import signal
 import sys
 import uuid
+from collections.abc import Callable
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,7 +127,7 @@ def reproduce(
     try:
         # Ray writes about its machines to standard output.
         with redirect_stdout(sys.stderr):
-            states = run_all(runs, out, where.open(out), Events(out))
+            states = run_all(runs, out, where.open(out), note_changes(out))
     except KeyboardInterrupt:
         note(f"interrupted; the same command resumes the runs in {out}")
         sys.exit(128 + signal.SIGINT)
@@ -160,23 +161,21 @@ def _conclude(states: dict[Run, State], out: Path) -> int:
     return 2 if refused else 1
 
 
-class Events:
-    """Notes each change of a run's state, with how far it has come."""
+def note_changes(folder: Path) -> Callable[[dict[Run, State]], None]:
+    """Return what notes each change of a run's state; what was complete before is no news."""
+    from hardalign.experiments.run import epochs_of
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._states: dict[Run, State] = {}
+    known: dict[Run, State] = {}
 
-    def __call__(self, states: dict[Run, State]) -> None:
-        """Note what has changed since the last call; what was complete before is no news."""
-        from hardalign.experiments.run import epochs_of
-
+    def watch(states: dict[Run, State]) -> None:
         complete = f"{list(states.values()).count('done')} of {len(states)}"
         for run, state in states.items():
-            before = self._states.get(run, state if state == "done" else "waiting")
+            before = known.get(run, state if state == "done" else "waiting")
             if state != before:
-                rows = epochs_of(self._folder / run.name)
+                rows = epochs_of(folder / run.name)
                 best = max((row["dev_acc"] for row in rows), default=0.0)
                 progress = f", epoch {rows[-1]['epoch']}, dev acc {best:.2f}" if rows else ""
                 note(f"{state}: {run.name}{progress} ({complete} complete)")
-        self._states = dict(states)
+        known.update(states)
+
+    return watch

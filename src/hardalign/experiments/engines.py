@@ -108,8 +108,7 @@ class Local:
     def close(self) -> None:
         """Kill all processes."""
         while self._running:
-            _, process = self._running.popitem()
-            stop_process(process)
+            stop_process(self._running.popitem()[1])
 
 
 def start_process(folder: Path, arguments: Sequence[str]) -> subprocess.Popen[bytes]:

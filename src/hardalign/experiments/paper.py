@@ -20,14 +20,9 @@ class Metric(NamedTuple):
     """A column of the paper's tables."""
 
     name: str
-    """As the paper writes it."""
+    """As the paper writes it; in small letters, the key in the metrics of a run."""
     decimals: int
     """How many the paper prints."""
-
-    @property
-    def key(self) -> str:
-        """Return its key in the metrics of a run."""
-        return self.name.lower()
 
 
 ACC = Metric("ACC", 1)

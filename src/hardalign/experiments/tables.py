@@ -69,7 +69,7 @@ class Cell:
 
     def values(self, metric: Metric) -> dict[int, float]:
         """Return the figures of the runs by seed."""
-        key = metric.key
+        key = metric.name.lower()
         return {r.run.seed: r.metrics[key] for r in self.results if key in r.metrics}
 
 
