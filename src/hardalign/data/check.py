@@ -217,10 +217,8 @@ def _symbols(
 ) -> list[Finding]:
     """Finds symbols that occur fewer than ``rare`` times, look like others, or show nothing."""
     counts = Counter(symbol for string in strings for symbol in string)
-    lines: dict[str, int] = {}
-    for string, pair in zip(strings, pairs, strict=True):
-        for symbol in string:
-            lines.setdefault(symbol, pair.line)
+    placed = list(zip(strings, pairs, strict=True))[::-1]  # so that the first line stays
+    lines = {symbol: pair.line for string, pair in placed for symbol in string}
 
     def where(symbol: str) -> str:
         return f"{describe(symbol)} × {counts[symbol]}, first in line {lines[symbol]}"

@@ -18,7 +18,6 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution
 from importlib.resources import files
 from pathlib import Path
-from typing import Literal, cast
 
 from hardalign.data.formats import FORMATS, Example, Format, changed
 from hardalign.data.origin import CorpusOrigin
@@ -26,8 +25,6 @@ from hardalign.data.reading import Purpose, read_examples, read_lines
 from hardalign.data.toys import toy_target, toy_words
 from hardalign.errors import HardalignError, MissingPackageError
 from hardalign.files import explained, make_folder, sha256
-
-Split = Literal["train", "dev", "test"]
 
 
 @dataclass(frozen=True)
@@ -52,7 +49,8 @@ class Collection:
 class RegisteredFile:
     """One file of a corpus."""
 
-    split: Split
+    split: str
+    """train, dev or test."""
     name: str
     """Where it lies in a data folder, such as ``g2p/CMUDict.train``."""
     path: str
@@ -102,9 +100,8 @@ def registry() -> dict[str, RegisteredCorpus]:
     corpora: dict[str, RegisteredCorpus] = {}
     table = files("hardalign.data").joinpath("corpora.csv").read_text("utf-8")
     for row in csv.DictReader(table.splitlines()):
-        name, split = row["corpus"], cast(Split, row["split"])
-        size = int(row["bytes"]) if row["bytes"] else None
-        file = RegisteredFile(split, row["file"], row["path"], size, row["sha256"] or None)
+        name, size = row["corpus"], int(row["bytes"]) if row["bytes"] else None
+        file = RegisteredFile(row["split"], row["file"], row["path"], size, row["sha256"] or None)
         collection = collections().get(name) or collections()[name.partition("/")[0]]
         corpus = corpora.get(name) or RegisteredCorpus(name, row["title"], collection, ())
         corpora[name] = replace(corpus, files=(*corpus.files, file))
@@ -365,7 +362,7 @@ def _registered(corpus: RegisteredCorpus, data_dir: Path | None, origin: CorpusO
     paths = {file.split: fetch_file(corpus, file, data_dir) for file in corpus.files}
     text_format = _as_asked(corpus.collection.format, origin)
 
-    def part(split: Split, purpose: Purpose) -> list[Example]:
+    def part(split: str, purpose: Purpose) -> list[Example]:
         return list(read_examples(paths[split], text_format, purpose))
 
     train, test = part("train", "training"), part("test", "evaluation")

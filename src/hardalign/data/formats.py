@@ -76,40 +76,35 @@ class Format:
     """In symbols; nothing longer is read, as the cost of a word grows with its length squared."""
 
     def __post_init__(self) -> None:
-        count = Counter(self.columns)
-        columns = ",".join(self.columns)
+        for problem in self._problems():
+            raise HardalignError(problem)
+
+    def _problems(self) -> Iterator[str]:
+        count, columns = Counter(self.columns), ",".join(self.columns)
         if unknown := [column for column in self.columns if column not in COLUMNS]:
-            raise HardalignError(
-                f"unknown column {unknown[0]!r} in {columns!r}; choose from {', '.join(COLUMNS)}"
-            )
+            yield f"unknown column {unknown[0]!r} in {columns!r}; choose from {', '.join(COLUMNS)}"
         if count["source"] != 1 or count["target"] > 1 or count["tags"] > 1:
-            raise HardalignError(
-                f"the columns {columns!r} need exactly one source and at most one target and tags"
-            )
+            yield f"the columns {columns!r} need exactly one source and at most one target and tags"
         if self.is_xml and self.columns != ("source", "target"):
-            raise HardalignError("the news format is XML and has no columns to name")
-        _choose("normalization", self.normalization, NORMALIZATIONS)
-        _choose("source case", self.source_case, CASES)
+            yield "the news format is XML and has no columns to name"
+        if (form := self.normalization) not in NORMALIZATIONS:
+            yield f"unknown normalization {form!r}; choose one of {', '.join(NORMALIZATIONS)}"
+        if self.source_case not in CASES:
+            yield f"unknown source case {self.source_case!r}; choose one of {', '.join(CASES)}"
         if self.max_length < 1:
-            raise HardalignError(f"the maximal length must be at least 1, not {self.max_length}")
+            yield f"the maximal length must be at least 1, not {self.max_length}"
         for separator in (self.source_separator, self.target_separator, self.tag_separator):
             if any(character in separator for character in "\t\r\n"):
-                raise HardalignError(
-                    f"a separator of symbols cannot contain {separator!r}: "
-                    "TAB separates columns, a line end lines"
-                )
-            if normalize(separator, self.normalization) != separator:
-                raise HardalignError(
-                    f"the separator {separator!r} does not survive the normalization "
-                    f"{self.normalization}; choose another separator or another normalization"
-                )
-        if self.source_case == "lower" and (
-            lower(self.source_separator, self.normalization) != self.source_separator
-        ):
-            raise HardalignError(
-                f"the separator {self.source_separator!r} does not survive in lower case; "
-                "choose another separator"
-            )
+                rule = "TAB separates columns, a line end lines"
+                yield f"a separator of symbols cannot contain {separator!r}: {rule}"
+            if normalize(separator, form) != separator:
+                advice = "choose another separator or another normalization"
+                survive = f"does not survive the normalization {form}"
+                yield f"the separator {separator!r} {survive}; {advice}"
+        separator = self.source_separator
+        if self.source_case == "lower" and lower(separator, form) != separator:
+            advice = "choose another separator"
+            yield f"the separator {separator!r} does not survive in lower case; {advice}"
 
     @property
     def treatment(self) -> str:
@@ -134,13 +129,12 @@ class Format:
 
     def writes(self, symbol: str) -> bool:
         """Says whether a target may have a symbol among others: it must come back as it is."""
-        if any(character in symbol for character in "\t\n\r"):
-            return False
         text = self.target_separator.join(("a", symbol, "a"))
         try:
-            return self.target_symbols(text) == ("a", symbol, "a")
+            symbols = self.target_symbols(text)
         except HardalignError:
             return False
+        return symbols == ("a", symbol, "a") and not set("\t\n\r") & set(symbol)
 
     def tag_symbols(self, text: str) -> Symbols:
         """Normalises and cuts a list of tags; blanks around a tag do not belong to it."""
@@ -213,11 +207,6 @@ class Format:
                 f"more than the limit of {MAX_SYMBOL}; is it cut at the right separator?"
             )
         return symbols
-
-
-def _choose(what: str, choice: str, choices: tuple[str, ...]) -> None:
-    if choice not in choices:
-        raise HardalignError(f"unknown {what} {choice!r}; choose one of {', '.join(choices)}")
 
 
 def _string(text: str, what: str) -> str:

@@ -53,12 +53,11 @@ class Lexicon:
     def __init__(
         self, layout: Format, alphabet: Alphabet | None = None, beside: Path | None = None
     ) -> None:
-        self._layout, self._alphabet, self._beside = layout, alphabet, beside
+        self._layout, self._beside = layout, beside
         self._entries: dict[str, tuple[Symbols, ...]] = {}
         self.silences: list[tuple[str, str]] = []
         """Words such as ``<unk>`` with phones such as ``spn``, as they stand in their file."""
-        writes_english = alphabet is not None and not alphabet.unknown(PHONES)
-        self._inflects = beside is not None and writes_english
+        self._inflects = bool(beside and alphabet and not alphabet.unknown(PHONES))
 
     def __len__(self) -> int:
         """Return the number of words."""

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any
 
 from hardalign.data.formats import Example
@@ -22,8 +21,6 @@ from hardalign.errors import HardalignError
 PAD, BEGIN, UNKNOWN, END = range(4)
 """Reserved ids, the same on the source and the target side."""
 RESERVED = 4
-
-_NONE: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -48,7 +45,10 @@ class Alphabet:
         return RESERVED + len(self.letters) + len(self.tags)
 
     def encode(
-        self, letters: Sequence[str], tags: Sequence[str] = (), others: Mapping[str, int] = _NONE
+        self,
+        letters: Sequence[str],
+        tags: Sequence[str] = (),
+        others: Mapping[str, int] | None = None,
     ) -> list[int]:
         """Return the ids of ``tags``, then of ``letters``; what was never seen is ``UNKNOWN``.
 
@@ -90,7 +90,7 @@ class Vocabulary:
         source = Alphabet(tuple(sorted(letters)), tuple(sorted(tags)))
         return cls(source, Alphabet(tuple(sorted(targets))))
 
-    def encode_source(self, example: Example, others: Mapping[str, int] = _NONE) -> list[int]:
+    def encode_source(self, example: Example, others: Mapping[str, int] | None = None) -> list[int]:
         """Return the ids of begin, tags, letters and end; see ``Alphabet.encode``."""
         return [BEGIN, *self.source.encode(example.source, example.tags, others), END]
 
@@ -231,10 +231,8 @@ class UnknownSymbols:
         """Return one line for the user, or None if everything was known."""
         if not self.counts:
             return None
-        return (
-            f"{plural(self.counts.total(), 'source symbol was', 'source symbols were')} never seen "
-            f"in training and read as unknown: {symbol_counts(self.counts)}"
-        )
+        seen = plural(self.counts.total(), "source symbol was", "source symbols were")
+        return f"{seen} never seen in training and read as unknown: {symbol_counts(self.counts)}"
 
 
 def symbol_counts(counts: Counter[str]) -> str:
