@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 
 SILENT = 3
 """Letters in a row from which nothing came that are worth a remark."""
+SUSPECTS = 256
+"""Words in which there may be such letters that are aligned together."""
 
 
 def predict(
@@ -335,6 +337,7 @@ class _Remarks:
         self._vocabulary = predictor.description.vocabulary
         self._unknown = UnknownSymbols(self._vocabulary.source)
         self._silent: list[str] = []
+        self._suspects: list[Example] = []
         self.items = self._sentences = self._untagged = 0
         self._cut_off: list[int] = []
         self._short: list[int] = []
@@ -356,25 +359,34 @@ class _Remarks:
             self._short.append(self.items)
         if self._mass is not None and cumulative_probability(predictions)[-1] < self._mass:
             self._uncovered.append(self.items)
-        if silent := self._silent_letters(best):
-            self._silent.append(f"{', '.join(map(shorten, silent))} in {shorten(best.source)}")
+        self._suspect(best)
 
-    def _silent_letters(self, best: Prediction) -> list[str]:
-        """Returns runs of letters from which nothing came; aligns only where that is likely."""
+    def _suspect(self, best: Prediction) -> None:
+        """Notes a word in which the model seems to have looked past several letters."""
         # Where the model looked, between the last column before the source and the first after it.
         looked = sorted({len(best.tags), *best.alpha[:-1].argmax(1).tolist()})
         gaps = (after - before for before, after in pairwise([*looked, best.alpha.shape[1] - 1]))
         description = self._predictor.description
         if max(gaps) <= SILENT or description.known_forms is not None:
-            return []
+            return
         source = description.format.source_symbols(best.source)
         read = self._predictor.look_up(Example(source, tags=best.tags, text=best.source))
-        ((_, alignment),) = self._predictor.align_pairs([replace(read, targets=(best.symbols,))])
-        return alignment.silent(SILENT) if alignment else []
+        self._suspects.append(replace(read, targets=(best.symbols,)))
+        if len(self._suspects) == SUSPECTS:
+            self._find_silent_letters()
+
+    def _find_silent_letters(self) -> None:
+        """Notes runs of letters from which nothing came, by the words' best alignments."""
+        for pair, alignment in self._predictor.align_pairs(self._suspects):
+            if alignment and (silent := alignment.silent(SILENT)):
+                self._silent.append(f"{', '.join(map(shorten, silent))} in {shorten(pair.text)}")
+        self._suspects = []
 
     def report(self) -> None:
         """Says what was seen, if anything was."""
         from hardalign.search import MASS_BEAM_LIMIT
+
+        self._find_silent_letters()
 
         note(self._unknown.report())
         if self._sentences:

@@ -85,7 +85,6 @@ class NumpyOps:
     where = staticmethod(np.where)
     concatenate = staticmethod(np.concatenate)
     stack = staticmethod(np.stack)
-    take = staticmethod(np.take_along_axis)
     logaddexp = staticmethod(np.logaddexp)
     logsumexp = staticmethod(logsumexp)
     log_softmax = staticmethod(log_softmax)
@@ -116,6 +115,16 @@ class NumpyOps:
 
     def transpose(self, x: Array) -> Array:
         return x.swapaxes(-1, -2)
+
+    def take(self, x: Array, index: Array, axis: int) -> Array:
+        shared = next((k for k in range(axis) if index.shape[k] > 1), axis)
+        if not shared:
+            return np.take_along_axis(x, index, axis)
+        # The same for every row of the first axes: NumPy would make an index for each.
+        index = index[(0,) * shared]
+        places: list[Any] = list(np.ogrid[tuple(map(slice, x.shape[shared:]))])
+        places[axis - shared] = index
+        return x[(slice(None),) * shared + tuple(places)]
 
     def rows(self, x: Array, index: Array | None) -> Array:
         return x if index is None else rows_of(x, index)
