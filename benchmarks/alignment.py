@@ -15,12 +15,33 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
-
-from aligner import Word, read, spell
+from typing import NamedTuple
 
 import hardalign
 from hardalign.aligner import UnsupervisedAligner
 from hardalign.data.formats import Example
+
+
+class Word(NamedTuple):
+    letters: str
+    phonemes: list[str]
+    gold: list[int]  # the letter of each phoneme
+
+
+def read(file: Path) -> list[Word]:
+    words = []
+    for line in file.read_text(encoding="utf-8").splitlines():
+        letters, phonemes, alignment, *_ = line.split("\t")
+        gold = [j for j, mark in enumerate(alignment) if mark != "-"]
+        words.append(Word(letters, phonemes.split(), gold))
+    return words
+
+
+def spell(word: Word, positions: list[int]) -> str:
+    """Write an alignment as the files do: a phoneme or `-` for each letter."""
+    by_letter = dict(zip(positions, word.phonemes, strict=True))
+    return "".join(by_letter.get(j, "-") for j in range(len(word.letters)))
+
 
 Letters = list[int]  # of each phoneme the index of its letter, -1 where it is on none
 
