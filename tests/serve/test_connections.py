@@ -98,6 +98,7 @@ def test_answers_that_nobody_fetches(serve: Serve) -> None:
             return False
 
         eventually(dropped, within=30)
+        assert client.get("/health").is_success
 
 
 def test_the_longest_idle_makes_room(serve: Serve) -> None:
