@@ -191,3 +191,14 @@ def test_own_words_come_before_the_bundled_ones(tmp_path: Path) -> None:
     assert [g2p(word).text for word in ("have", "do", "zyxes")] == [
         *("K", "D UW1", "Z IH1 K S IH0 Z")
     ]
+
+
+def test_elided_words_before_known_ones(tmp_path: Path) -> None:
+    known = lexicon(tmp_path, "l'\tL\nete\tO T O\nete\tO T\nl'on\tL O\n")
+    found = {word: known.pronunciations(tuple(word)) for word in ("l'ete", "l'on", "l'an", "d'ete")}
+    assert found == {
+        "l'ete": (("L", "O", "T", "O"), ("L", "O", "T")),
+        "l'on": (("L", "O"),),
+        "l'an": (),
+        "d'ete": (),
+    }

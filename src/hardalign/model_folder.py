@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -74,6 +74,8 @@ TYPES = ("F16", "F32", "F64")
 """What numbers may be; others have no place in a model, and some none in NumPy."""
 FIGURES = "figures.json"
 """The file of a bundled model that says what it is for, and how good on words it has never seen."""
+LANGUAGES = "languages.json"
+"""The names of the languages of a model that has several, by tag: ``{"deu": ["de", "German"]}``."""
 RUN, MODEL = "run.json", "model"
 """What is in the folder of a run: what the run is, and its model."""
 
@@ -412,3 +414,25 @@ def find_model(model: str | Path) -> Path:
         if str(model) in BUNDLED and not folder.is_dir():
             return bundled_folder(str(model))
         return folder
+
+
+def read_languages(folder: Path) -> dict[str, list[str]]:
+    """Return the names of a model's languages by tag; none if it does not say."""
+    path = folder / LANGUAGES
+    return read_json(path) if path.is_file() else {}
+
+
+def find_language(folder: Path, name: str, tags: Sequence[str]) -> str:
+    """Return the tag of a language, given as the tag itself or by one of its names.
+
+    Raises:
+        HardalignError: If the model does not have the language.
+    """
+    names = {one.lower(): tag for tag, own in read_languages(folder).items() for one in own}
+    tag = name if name in tags else names.get(name.lower(), "")
+    if tag not in tags:
+        known = ", ".join(names or tags) or "none"
+        raise HardalignError(
+            f"{folder.name}: does not know the language {name!r}; it knows {known}"
+        )
+    return tag

@@ -29,7 +29,7 @@ from hardalign.data.lexicon import BESIDE, Lexicon, Origin, read_lexicon
 from hardalign.data.text import Symbols
 from hardalign.data.vocabulary import UNKNOWN, Encoded, UnknownSymbols, symbol_counts
 from hardalign.errors import HardalignError
-from hardalign.model_folder import Description, find_model, load_members
+from hardalign.model_folder import Description, find_language, find_model, load_members
 from hardalign.search import MAX_WIDTH, Aligned, Hypothesis, Search, require_int
 from hardalign.systems import SCORES, System, find_system
 from hardalign.systems.build import build_members
@@ -118,8 +118,9 @@ class Predictor:
         description: Description,
         parameters: int = 0,
         lexicon: Lexicon | None = None,
+        tags: Symbols = (),
     ) -> None:
-        self._runtime = runtime
+        self._runtime, self._tags = runtime, tags
         self.description = description
         """The model's settings, format, vocabulary and data."""
         self.parameters = parameters
@@ -254,6 +255,8 @@ class Predictor:
         The columns of alphas and alignments are those of what this returns.
         """
         forms = self.description.known_forms
+        if self._tags:
+            example = replace(example, tags=self._tags)
         return example if forms is None else forms.beside(example)
 
     def answers(
@@ -571,13 +574,21 @@ def _fewest(predictions: list[Prediction], search: Search) -> list[Prediction]:
 def load(
     model: str | Path,
     *,
+    language: str | None = None,
+    tags: str | None = None,
     temperature: float | None = None,
     lexicon: Sequence[str | Path] | None = (),
 ) -> Predictor:
     """Loads a model folder that ``hardalign train`` wrote, or a bundled model by its name.
 
+    >>> hardalign.load("g2p", language="de")("Straße").text
+    'ʃ t ʁ aː s ə'
+
     Args:
         model: The folder of a model or of an ensemble.
+        language: Of all sources, for a model of several languages: its tag, or a name of it that
+            the model knows, such as ``"de"`` or ``"German"``.
+        tags: Of all sources, which are then given without them.
         temperature: At which to answer, if not at that which training found: 1 gives the
             probabilities as they were learned, more makes them more alike.
         lexicon: Files of known words, see ``data.lexicon``, which come before the lexicon that the
@@ -601,8 +612,24 @@ def load(
         for name, tensor in tensors.items()
         if name != ALIGNER_TABLE
     )
+    fixed = description.format.tag_symbols(tags) if tags else ()
+    if language is not None:
+        fixed = (find_language(folder, language, description.vocabulary.source.tags),)
+    if unknown := description.vocabulary.source.unknown((), fixed):
+        raise HardalignError(
+            f"{model}: has no tag {unknown[0]!r}; hardalign info {model} lists them"
+        )
+    if fixed:
+        columns = tuple(one for one in description.format.columns if one != "tags")
+        layout = replace(description.format, columns=columns)
+        description = replace(description, format=layout)
     known = None
     if lexicon is not None:
-        beside = folder / BESIDE if (folder / BESIDE).is_file() else None
-        known = read_lexicon(lexicon, description.format, description.vocabulary.target, beside)
-    return Predictor(runtime, description, parameters, known)
+        beside = folder / (f"lexicon-{fixed[0]}.tsv" if fixed else BESIDE)
+        known = read_lexicon(
+            lexicon,
+            description.format,
+            description.vocabulary.target,
+            beside if beside.is_file() else None,
+        )
+    return Predictor(runtime, description, parameters, known, fixed)

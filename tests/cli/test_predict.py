@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import hardalign
 from hardalign.data.formats import FORMATS, Example
 from helpers import Command, assert_complains, write_model
 
@@ -366,6 +367,28 @@ def test_tags_are_printed_with_their_words(command: Command, tmp_path: Path) -> 
     (scored,) = rows(command("predict", model, "--scores", stdin=b"ab\tN;V\n").out)
     assert [*scored[:2], scored[3]] == first
     assert float(scored[2]) < 0
+
+
+def test_tags_and_languages_of_all_words(command: Command, tmp_path: Path) -> None:
+    examples = [Example(("a", "b"), (("A",),), (tag,)) for tag in ("deu", "fra")]
+    model = write_model(tmp_path / "model", examples=examples, layout=FORMATS["sigmorphon"])
+    (model / "languages.json").write_text('{"deu": ["de", "German"], "fra": ["fr", "French"]}')
+    (model / "lexicon-fra.tsv").write_text("ba\tA A\n")
+    asked = rows(command("predict", model, "--scores", stdin=b"ab\tdeu\nba\tfra\n").out)
+    for name in ("--tags=deu", "--language=deu", "--language=de", "--language=german"):
+        (found,) = rows(command("predict", model, name, "--scores", stdin=b"ab\n").out)
+        assert found == asked[0][:3]
+    predictor = hardalign.load(model, language="fr", lexicon=None)
+    assert f"{predictor('ba').log_prob:.6f}" == asked[1][2]
+    pair = "ba", asked[1][1]
+    assert predictor.log_prob(*pair) == hardalign.load(model).log_prob("ba\tfra", pair[1])
+    assert hardalign.load(model, language="fr")("ba").text == "A A"  # which its dictionary has
+    text = command("predict", model, "--language=fr", "--text", stdin=b"ba, ba!\n").out
+    assert text == "A A, A A!\n"
+    wrong = command("predict", model, "--language=es", stdin=b"ab\n")
+    assert_complains(wrong, "does not know the language 'es'; it knows de, german, fr, french")
+    assert_complains(command("predict", model, "--tags=spa", stdin=b"a\n"), "has no tag 'spa'")
+    assert "2: German (deu, de), French (fra, fr)" in command("info", model).out
 
 
 def test_a_standard_input_that_nobody_else_holds(model: Path) -> None:

@@ -63,6 +63,8 @@ def predict(
     scores: bool = False,
     alignments: bool = False,
     jsonl: bool = False,
+    language: Text = None,
+    tags: Text = None,
     lexicon: FileList = (),
     no_lexicon: bool = False,
     ipa: bool = False,
@@ -82,6 +84,8 @@ def predict(
     $ hardalign predict runs/g2p words.txt --beam 10 --nbest 3 --jsonl
 
     $ hardalign predict en-g2p letter.txt --text --ipa
+
+    $ hardalign predict g2p words.txt --language de
 
     A line holds a source alone (with tags: lemma TAB TAG;TAG), or all the columns of the model's
     format, whose target is then ignored. Printed is: source TAB prediction; where there are tags,
@@ -114,6 +118,8 @@ def predict(
             source-target, from 0, as hardalign align prints them.
         jsonl: Print one JSON object per input line: source and predictions, each with text,
             symbols, log_prob and finished (false if it was cut off).
+        language: Of all sources, for a model of several languages such as g2p: de, German or deu.
+        tags: Of all sources, which then have none of their own: deu, or V;PST.
         lexicon: A file of known words, or cmudict, to look up before the lexicon that the model
             brings (en-g2p has cmudict); the model is asked for other words, and orders several
             pronunciations of one. May be given several times: the first that has a word decides.
@@ -138,7 +144,13 @@ def predict(
     output = file_or_stdout(output)
     if no_lexicon and lexicon:
         raise HardalignError("choose one of --lexicon and --no-lexicon")
-    predictor = load(model, temperature=temperature, lexicon=None if no_lexicon else lexicon)
+    predictor = load(
+        model,
+        language=language,
+        tags=tags,
+        temperature=temperature,
+        lexicon=None if no_lexicon else lexicon,
+    )
     if file != "-" and not set("./") & set(file) and not Path(file).exists():
         raise HardalignError(
             f"{file}: no such file; words come from a file or from standard input: "
@@ -334,8 +346,8 @@ class _Remarks:
         from hardalign.data.vocabulary import UnknownSymbols
 
         self._predictor, self._nbest, self._mass = predictor, nbest, mass
-        self._vocabulary = predictor.description.vocabulary
-        self._unknown = UnknownSymbols(self._vocabulary.source)
+        self._tagged = "tags" in predictor.description.format.columns
+        self._unknown = UnknownSymbols(predictor.description.vocabulary.source)
         self._silent: list[str] = []
         self._suspects: list[Example] = []
         self.items = self._sentences = self._untagged = 0
@@ -353,7 +365,7 @@ class _Remarks:
             return
         self._unknown.counts.update(best.unknown)
         self._sentences += any(symbol.isspace() for symbol in best.unknown)
-        self._untagged += bool(self._vocabulary.source.tags) and not best.tags
+        self._untagged += self._tagged and not best.tags
         self._cut_off += [self.items for prediction in predictions if not prediction.finished]
         if len(predictions) < self._nbest:
             self._short.append(self.items)

@@ -31,7 +31,13 @@ def info(model: tyro.conf.Positional[OptionalModel] = None) -> None:
             )
         return
 
-    from hardalign.model_folder import WEIGHTS, member_folders, read_description, read_tensors
+    from hardalign.model_folder import (
+        WEIGHTS,
+        member_folders,
+        read_description,
+        read_languages,
+        read_tensors,
+    )
     from hardalign.predictor import load
 
     predictor = load(model)
@@ -57,6 +63,9 @@ def info(model: tyro.conf.Positional[OptionalModel] = None) -> None:
         "weights": f"of epoch {', '.join(epochs)}",
         "temperature": f"{description.temperature:g}",
     }
+    if languages := read_languages(folder):
+        named = (f"{own[-1]} ({', '.join((tag, *own[:-1]))})" for tag, own in languages.items())
+        rows["languages"] = f"{len(languages)}: {', '.join(named)}"
     if ensemble:
         systems = [read_description(path).model.system for path in ensemble]
         rows["members"] = f"{len(ensemble)}: {', '.join(systems)}"

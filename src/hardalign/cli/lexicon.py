@@ -15,6 +15,7 @@ from hardalign.cli.options import (
     Number,
     OutputFile,
     Share,
+    Text,
     file_or_stdout,
     threads_or_cores,
 )
@@ -26,6 +27,7 @@ def lexicon(
     words: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="WORDS")],
     *,
     style: Annotated[str, tyro.conf.arg(metavar="{mfa,kaldi,cmudict,tsv}")],
+    language: Text = None,
     known: FileList = (),
     no_lexicon: bool = False,
     mass: Share = None,
@@ -58,6 +60,7 @@ def lexicon(
         model: Folder of a trained model, or the name of a bundled one.
         words: List of words or text; - is standard input; gzip is recognised.
         style: How the dictionary is written.
+        language: Of all words, for a model of several languages such as g2p: de, German or deu.
         known: Lexicon whose pronunciations are used for the words it has, before that of the model;
             cmudict is the dictionary of en-g2p. May be given several times: the first that has a
             word decides. Its words for silence and noise (<unk> spn) are written as they are.
@@ -104,7 +107,7 @@ def lexicon(
         partial = output.with_name(output.name + PARTIAL)
         kept = read_entries(output, style) | read_entries(partial, style)
     search = Search(mass=mass, nbest=nbest)
-    predictor = load(model, lexicon=None if no_lexicon else known)
+    predictor = load(model, language=language, lexicon=None if no_lexicon else known)
     layout, phones = predictor.description.format, predictor.description.vocabulary.target
     if ipa:
         check_arpabet(phones.letters)

@@ -47,7 +47,7 @@ class Lexicon:
 
     A word is looked up as the model sees it, with any apostrophe and hyphen: first among those that
     were added, then in the file ``beside`` the model, then as a regular inflection (see ``bases``)
-    if that file is English.
+    if that file is English, then as an elided word before another (*l'été*).
     """
 
     def __init__(
@@ -86,6 +86,9 @@ class Lexicon:
         for base, add in bases(key) if self._inflects else ():
             if len(base) > 2 and (found := self._look_up(base)):
                 return tuple(map(add, found))
+        first, mark, second = key.partition("'")  # l'été, if there are l' and été
+        if mark and second and (before := self._look_up(first + mark)):
+            return tuple(before[0] + one for one in self._look_up(second))
         return ()
 
     def _look_up(self, key: str) -> tuple[Symbols, ...]:
