@@ -18,7 +18,7 @@ from hardalign import aligner
 from hardalign.aligner import aligner_pair
 from hardalign.config import ModelConfig, TrainingConfig
 from hardalign.data.formats import FORMATS, Example, Format
-from hardalign.data.origin import FileOrigin, Origin
+from hardalign.data.reading import FileOrigin, Origin
 from hardalign.data.vocabulary import BEGIN, END, RESERVED, Alphabet, Encoded, Vocabulary
 from hardalign.model_folder import WEIGHTS, Description, Tensors, write_description, write_tensors
 from hardalign.predictor import Predictor

@@ -17,7 +17,7 @@ import torch
 
 from hardalign.config import ModelConfig, TrainingConfig
 from hardalign.data.formats import FORMATS
-from hardalign.data.origin import CorpusOrigin, FileOrigin, Origin
+from hardalign.data.reading import CorpusOrigin, FileOrigin, Origin
 from hardalign.errors import HardalignError
 from hardalign.files import JSON_DEPTH
 from hardalign.model_folder import (

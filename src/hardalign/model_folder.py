@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 
 from hardalign.config import LEARNING_ONLY, ModelConfig, TrainingConfig
 from hardalign.data.formats import Format
-from hardalign.data.known_forms import KnownForms
-from hardalign.data.origin import Origin
+from hardalign.data.inflection import KnownForms
+from hardalign.data.reading import Origin
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.errors import HardalignError
 from hardalign.files import (

@@ -14,7 +14,7 @@ import pytest
 
 import hardalign
 from hardalign.config import SIZES
-from hardalign.data.origin import CorpusOrigin
+from hardalign.data.reading import CorpusOrigin
 from hardalign.files import LOCK
 from hardalign.model_folder import CHECKPOINT, CONFIG, METRICS, VOCABULARY, WEIGHTS
 from hardalign.systems import SYSTEMS

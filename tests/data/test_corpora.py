@@ -5,12 +5,16 @@ import re
 from collections import Counter
 from dataclasses import replace
 from functools import cache
+from itertools import islice
 from pathlib import Path
 
 import pytest
 
 from hardalign.data.corpora import (
+    CONSONANTS,
     CORPORA,
+    TOYS,
+    VOWELS,
     Collection,
     Corpus,
     RegisteredCorpus,
@@ -19,13 +23,13 @@ from hardalign.data.corpora import (
     find_corpora,
     load_corpus,
     registry,
+    toy_words,
     unknown_corpus,
 )
 from hardalign.data.formats import FORMATS
-from hardalign.data.toys import toy_target
 from hardalign.errors import HardalignError
 
-TOYS = ["toy:copy", "toy:reverse", "toy:reduplication"]
+WORDS = list(islice(toy_words(seed=1), 2000))
 
 
 @cache
@@ -135,7 +139,7 @@ def test_toys(name):
     examples = corpus.train + corpus.dev + corpus.test
     assert len({example.source for example in examples}) == 6000
     for example in examples[::50]:
-        assert "".join(example.targets[0]) == toy_target(name, example.text)
+        assert "".join(example.targets[0]) == TOYS[name](example.text)
         assert example.source == tuple(example.text)
 
 
@@ -330,8 +334,31 @@ def test_find() -> None:
     ],
 )
 def test_near_names_are_proposed(name: str, proposed: str) -> None:
-    assert f"did you mean {proposed}" in unknown_corpus(name, tuple(CORPORA))
+    assert f"did you mean {proposed}" in unknown_corpus(name)
 
 
 def test_nothing_is_proposed_where_nothing_is_near() -> None:
     assert unknown_corpus("xyzzy") == "unknown corpus 'xyzzy'; hardalign corpora lists all names"
+
+
+def test_toy_words_are_distinct_and_seeded():
+    assert len(set(WORDS)) == 2000
+    assert list(islice(toy_words(seed=1), 2000)) == WORDS
+    assert list(islice(toy_words(seed=2), 2000)) != WORDS
+
+
+def test_toy_words_have_an_onset_a_vowel_and_a_consonant():
+    for word in WORDS:
+        onset = len(word) - len(word.lstrip(CONSONANTS))
+        assert 1 <= onset <= 2
+        assert word[onset] in VOWELS
+        assert word[onset + 1] in CONSONANTS
+        assert 0 <= len(word) - onset - 2 <= 6
+
+
+def test_toy_targets():
+    assert TOYS["toy:copy"]("mejr") == "mejr"
+    assert TOYS["toy:reverse"]("mejr") == "rjem"
+    assert TOYS["toy:reduplication"]("mejr") == "mejmejr"
+    assert TOYS["toy:reduplication"]("splaten") == "splatsplaten"
+    assert all(len(TOYS["toy:reduplication"](word)) > len(word) for word in WORDS)

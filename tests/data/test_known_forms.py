@@ -8,9 +8,9 @@ from hypothesis import example as example_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hardalign.data import known_forms
+from hardalign.data import inflection
 from hardalign.data.formats import Example
-from hardalign.data.known_forms import PRIOR, SEPARATOR, KnownForms
+from hardalign.data.inflection import PRIOR, SEPARATOR, KnownForms
 from hardalign.errors import HardalignError
 
 
@@ -72,7 +72,7 @@ def test_data_without_paradigms_are_refused():
 
 
 def test_many_forms_are_compared_no_longer_than_a_second(monkeypatch):
-    monkeypatch.setattr(known_forms, "MOST_COMPARED", 6)  # those of the first noun
+    monkeypatch.setattr(inflection, "MOST_COMPARED", 6)  # those of the first noun
     one = KnownForms.of(NOUNS[3:6] + NOUNS, 1)
     assert one._regularity.keys() == {
         (one.rows[a][1], one.rows[b][1]) for a in range(3) for b in range(3) if a != b
@@ -81,7 +81,7 @@ def test_many_forms_are_compared_no_longer_than_a_second(monkeypatch):
 
 
 def test_more_forms_than_a_folder_may_hold_are_refused(monkeypatch):
-    monkeypatch.setattr(known_forms, "JSON_LIMIT", 100)
+    monkeypatch.setattr(inflection, "JSON_LIMIT", 100)
     with pytest.raises(HardalignError, match="12 forms are too many"):
         KnownForms.of(NOUNS, 1)
 
@@ -103,7 +103,7 @@ def plain_choice(rows, lemma, tags, count):
     return sorted(cells, key=lambda cell: -regularity(cell[0]))[:count]
 
 
-def random_paradigms(seed: int) -> list[known_forms.Row]:
+def random_paradigms(seed: int) -> list[inflection.Row]:
     """Six lemmas with most of five cells, whose endings follow from each other by chance."""
     draw = random.Random(seed)
     cells = [("N", "SG"), ("N", "PL"), ("N", "PL", "GEN"), ("V", "SG"), ("V",)]

@@ -17,7 +17,7 @@ import uvicorn
 from hardalign.config import ModelConfig, TrainingConfig
 from hardalign.data.formats import FORMATS
 from hardalign.data.lexicon import Lexicon
-from hardalign.data.origin import Origin
+from hardalign.data.reading import Origin
 from hardalign.model_folder import Description
 from hardalign.predictor import Predictor
 from hardalign.serve import questions

@@ -14,7 +14,7 @@ from hardalign.alignment import Alignment
 from hardalign.config import ModelConfig, TrainingConfig
 from hardalign.data.formats import FORMATS, Example, Format
 from hardalign.data.lexicon import Lexicon
-from hardalign.data.origin import Origin
+from hardalign.data.reading import Origin
 from hardalign.data.vocabulary import Alphabet, Vocabulary
 from hardalign.model_folder import WEIGHTS, Description, write_description, write_tensors
 from hardalign.predictor import Prediction, Predictor

@@ -8,7 +8,7 @@ import hardalign
 from hardalign.config import ModelConfig
 from hardalign.data.corpora import load_corpus
 from hardalign.data.formats import Example
-from hardalign.data.origin import CorpusOrigin
+from hardalign.data.reading import CorpusOrigin
 from hardalign.training.run import RESUME, Reporter
 
 TINY = ModelConfig(embedding=4, encoder=6, decoder=5)

@@ -12,7 +12,7 @@ import torch
 from hardalign.config import ModelConfig, TrainingConfig
 from hardalign.data.corpora import load_corpus
 from hardalign.data.formats import Example
-from hardalign.data.origin import Origin
+from hardalign.data.reading import Origin
 from hardalign.data.vocabulary import Indexer, Vocabulary, shuffled_batches
 from hardalign.errors import HardalignError
 from hardalign.model_folder import WEIGHTS, Description, read_tensors

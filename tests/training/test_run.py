@@ -9,7 +9,7 @@ import torch
 
 from hardalign.config import ModelConfig, TrainingConfig
 from hardalign.data.formats import FORMATS
-from hardalign.data.origin import Origin
+from hardalign.data.reading import Origin
 from hardalign.errors import HardalignError
 from hardalign.files import FRAGMENT, BusyError, locked
 from hardalign.model_folder import (

@@ -28,8 +28,7 @@ from hardalign.data.corpora import (
     registry,
 )
 from hardalign.data.formats import FORMATS
-from hardalign.data.origin import CorpusOrigin
-from hardalign.data.reading import Skipped, read_examples
+from hardalign.data.reading import CorpusOrigin, Skipped, read_examples
 from hardalign.data.split import split_file
 from hardalign.data.text import printable
 from hardalign.errors import HardalignError

@@ -24,7 +24,7 @@ from hardalign.cli.options import (
 from hardalign.config import SETTINGS, TrainingConfig, check_settings
 from hardalign.data.corpora import Corpus
 from hardalign.data.formats import FORMATS, as_read_by, changed
-from hardalign.data.origin import CorpusOrigin
+from hardalign.data.reading import CorpusOrigin
 from hardalign.errors import HardalignError
 from hardalign.systems import find_system
 

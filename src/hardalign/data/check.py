@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from statistics import median
 
 from hardalign.data.formats import Example, Format, training_pairs
-from hardalign.data.text import Symbols, describe, is_invisible, look_alikes, shorten
+from hardalign.data.text import Symbols, shorten
 
 RARE = 3
 """Symbols with fewer occurrences are rare: a model cannot learn them."""
@@ -23,11 +23,25 @@ SHORT = 2.3
 """Symbols of phonetic alphabets have fewer characters on average, syllables have more."""
 SAMPLES = 5
 """The most examples that a finding shows."""
+MOST_CHECKED, LEAST_CHECKED = 2000, 5
+"""Pairs that the quick check looks at, and how few show nothing for sure."""
+_TAGS = re.compile(r"[A-Z0-9][A-Z0-9.,+/()_:{}<>=|*%;-]*")
+_GROUPS = (
+    # Latin letters with their twins in Cyrillic and Greek
+    *("AАΑ", "BВΒ", "CС", "EЕΕ", "HНΗ", "IІΙ", "JЈ", "KКΚ", "MМΜ", "NΝ", "OОΟ", "PРΡ", "SЅ"),
+    *("TТΤ", "XХΧ", "YУΥ", "ZΖ", "aаα", "cсϲ", "eе", "hһ", "iіι", "jј", "oоοօ", "pрρ", "sѕ"),
+    *("xх", "yу", "vν", "uυ", "kκĸ", "nո"),
+    # letters of the phonetic alphabet with what is typed instead; not those of its own (x and χ)
+    *("gɡ", "əǝ", "ɛεє", "βßꞵ", "θѳ", "ʃ∫", ":ː", "!ǃ", "ɪı", "ʒӡ", "φɸ", "ŋη"),
+    # punctuation
+    *("'’‘ʼʹ′`´ˈ", '"“”„″', "-‐‑‒–—−", ",‚", ".․", "|ǀ", "…⋯", "/⁄∕"),
+)
+_TWIN = {ord(twin): group[0] for group in _GROUPS for twin in group[1:]}
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Says one thing that is odd: how often it occurs, what it means, and where it is."""
+    """One thing that is odd: how often it occurs, what it means, and where it is."""
 
     kind: str
     count: int
@@ -37,7 +51,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Report:
-    """Sums up a data set."""
+    """Sums up a data set; lengths are the least, the median and the largest number of symbols."""
 
     pairs: int
     sources: int
@@ -45,16 +59,8 @@ class Report:
     target_symbols: int
     tags: int
     source_length: tuple[int, float, int]
-    """The least, the median and the largest number of symbols."""
     target_length: tuple[int, float, int]
     findings: tuple[Finding, ...]
-
-
-MOST_CHECKED = 2000
-"""Pairs that the quick check looks at."""
-LEAST_CHECKED = 5
-"""Fewer pairs show nothing surely."""
-_TAGS = re.compile(r"[A-Z0-9][A-Z0-9.,+/()_:{}<>=|*%;-]*")
 
 
 def quick_check(examples: Iterable[Example], format: Format) -> list[str]:  # noqa: A002
@@ -89,12 +95,9 @@ def quick_check(examples: Iterable[Example], format: Format) -> list[str]:  # no
             f"targets such as {shorten(targets[0])} look like tags, and tags such as "
             f"{shorten(tags[0])} like forms; give --columns {columns}"
         )
-
-    def is_spaced(text: str) -> bool:
-        return all(len(part) <= 1 for part in text.split(" "))
-
-    letters = not format.source_separator and share(sources, is_spaced) > 0.9
-    if letters and sum(len(text) > 1 for text in sources) > len(sources) / 2:
+    spaced = share(sources, lambda text: all(len(part) <= 1 for part in text.split(" "))) > 0.9
+    letters = spaced and not format.source_separator
+    if letters and share(sources, lambda text: len(text) > 1) > 0.5:
         problems.append(
             f"sources such as {shorten(sources[0])} look like letters with blanks between them; "
             "give --format spaced (or --source-separator ' ')"
@@ -134,21 +137,23 @@ def check(
     spelt = list(training_pairs(examples))
     pairs = [_normalised(pair, text_format) for pair in spelt]
     rare = RARE if against is None else 0  # what is rare in a test set may be learned all the same
-    findings = [
+    found = [
         *_repetitions(pairs, text_format),
         *_symbols("source", [pair.source for pair in pairs], pairs, rare),
         *_symbols("target", [pair.targets[0] for pair in pairs], pairs, rare),
         *_symbols("tag", [pair.tags for pair in pairs], pairs, rare),
-        *_untagged(pairs, text_format),
-        *(Finding("format", len(pairs), problem) for problem in quick_check(pairs, text_format)),
-        *_blanks(pairs, text_format),
-        *_spellings(spelt, text_format),
-        *_lengths(pairs, text_format),
+        *_lines(pairs, spelt, text_format),
     ]
     if against is not None:
         training = [_normalised(pair, text_format) for pair in training_pairs(against)]
-        findings += _comparison(pairs, training, text_format)
-    else:
+        found += _comparison(pairs, training, text_format)
+    findings = [
+        Finding(kind, len(samples), message, tuple(samples[:SAMPLES]))
+        for kind, message, samples in found
+        if samples
+    ]
+    findings += [Finding("format", len(pairs), text) for text in quick_check(pairs, text_format)]
+    if against is None:
         findings.append(_appetite(pairs))
     sources = [len(pair.source) for pair in pairs]
     targets = [len(pair.targets[0]) for pair in pairs]
@@ -164,16 +169,13 @@ def check(
     )
 
 
+Found = tuple[str, str, list[str]]
+"""The kind of a finding, what it means, and all samples of it; there may be none."""
+
+
 def _normalised(pair: Example, text_format: Format) -> Example:
-    return replace(
-        pair,
-        source=text_format.source_symbols(pair.text),
-        targets=(text_format.target_symbols(text_format.join_target(pair.targets[0])),),
-    )
-
-
-def _finding(kind: str, message: str, samples: Sequence[str]) -> list[Finding]:
-    return [Finding(kind, len(samples), message, tuple(samples[:SAMPLES]))] if samples else []
+    target = text_format.target_symbols(text_format.join_target(pair.targets[0]))
+    return replace(pair, source=text_format.source_symbols(pair.text), targets=(target,))
 
 
 def _show(pair: Example, text_format: Format) -> str:
@@ -182,15 +184,7 @@ def _show(pair: Example, text_format: Format) -> str:
     return f"line {pair.line}: {pair.text}{tags} → {target}"
 
 
-def _untagged(pairs: Sequence[Example], text_format: Format) -> list[Finding]:
-    """Finds lines whose tags are missing, where others have some."""
-    bare = [_show(pair, text_format) for pair in pairs if not pair.tags]
-    message = "lines whose column of tags is empty, where others have tags"
-    return _finding("no tags", message, bare if len(bare) < len(pairs) else [])
-
-
-def _repetitions(pairs: Sequence[Example], text_format: Format) -> list[Finding]:
-    """Finds pairs that occur twice, and questions with several answers."""
+def _repetitions(pairs: Sequence[Example], text_format: Format) -> Iterator[Found]:
     answers: dict[tuple[Symbols, Symbols], dict[Symbols, Example]] = defaultdict(dict)
     twice = []
     for pair in pairs:
@@ -202,20 +196,14 @@ def _repetitions(pairs: Sequence[Example], text_format: Format) -> list[Finding]
         for targets in answers.values()
         if len(targets) > 1
     ]
-    return [
-        *_finding("duplicates", "pairs that occur once more, and so weigh more", twice),
-        *_finding(
-            "contradictions",
-            "sources with several targets, of which one at most is predicted",
-            several,
-        ),
-    ]
+    yield "duplicates", "pairs that occur once more, and so weigh more", twice
+    message = "sources with several targets, of which one at most is predicted"
+    yield "contradictions", message, several
 
 
 def _symbols(
     side: str, strings: Sequence[Symbols], pairs: Sequence[Example], rare: int
-) -> list[Finding]:
-    """Finds symbols that occur fewer than ``rare`` times, look like others, or show nothing."""
+) -> Iterator[Found]:
     counts = Counter(symbol for string in strings for symbol in string)
     placed = list(zip(strings, pairs, strict=True))[::-1]  # so that the first line stays
     lines = {symbol: pair.line for string, pair in placed for symbol in string}
@@ -225,62 +213,49 @@ def _symbols(
 
     few = sorted((s for s in counts if counts[s] < rare), key=lambda s: (counts[s], lines[s]))
     errors = f"they occur fewer than {rare} times: are they errors?"
+    yield f"rare {side} symbols", errors, [where(symbol) for symbol in few]
     alike = [" and ".join(map(where, group)) for group in look_alikes(counts)]
+    yield f"look-alike {side} symbols", "groups that look alike but are not the same", alike
     unseen = [where(symbol) for symbol in sorted(counts) if is_invisible(symbol)]
-    return [
-        *_finding(f"rare {side} symbols", errors, [where(symbol) for symbol in few]),
-        *_finding(
-            f"look-alike {side} symbols", "groups that look alike but are not the same", alike
-        ),
-        *_finding(f"invisible {side} symbols", "they show nothing", unseen),
-    ]
+    yield f"invisible {side} symbols", "they show nothing", unseen
 
 
-def _blanks(pairs: Sequence[Example], text_format: Format) -> list[Finding]:
-    """Finds blanks that are symbols and perhaps should not be."""
-    edges = [
-        _show(pair, text_format)
-        for pair in pairs
-        if any(
+def _lines(
+    pairs: Sequence[Example], spelt: Sequence[Example], text_format: Format
+) -> Iterator[Found]:
+    """Find lines that are odd by themselves."""
+
+    def lines(odd: Callable[[Example], object], among: Sequence[Example] = pairs) -> list[str]:
+        return [_show(pair, text_format) for pair in among if odd(pair)]
+
+    def is_other(pair: Example) -> bool:
+        texts = pair.text, text_format.join_target(pair.targets[0])
+        return not all(unicodedata.is_normalized("NFC", text) for text in texts)
+
+    bare = lines(lambda pair: not pair.tags)
+    message = "lines whose column of tags is empty, where others have tags"
+    yield "no tags", message, bare if len(bare) < len(pairs) else []
+    ends = lines(
+        lambda pair: any(
             end.isspace() for part in (pair.source, *pair.targets) for end in part[:1] + part[-1:]
         )
-    ]
-    return _finding("blanks at the ends", "of sources or targets, where they are symbols", edges)
-
-
-def _spellings(spelt: Sequence[Example], text_format: Format) -> list[Finding]:
-    """Finds strings that are not in the Unicode normal form C, where most text is."""
-    other = [
-        _show(pair, text_format)
-        for pair in spelt
-        if not unicodedata.is_normalized("NFC", pair.text)
-        or not unicodedata.is_normalized("NFC", text_format.join_target(pair.targets[0]))
-    ]
-    if len(other) == len(spelt):  # they are at least all alike
-        return []
-    harm = (
-        "as nothing is normalised, the same letter is two symbols"
-        if text_format.normalization == "none"
-        else f"no harm, as all are read as {text_format.normalization}"
     )
+    yield "blanks at the ends", "of sources or targets, where they are symbols", ends
+    other = lines(is_other, spelt)
+    harm = f"no harm, as all are read as {text_format.normalization}"
+    if text_format.normalization == "none":
+        harm = "as nothing is normalised, the same letter is two symbols"
     message = f"pairs that are not in NFC as the others are; {harm}"
-    return _finding("mixed normalisation", message, other)
-
-
-def _lengths(pairs: Sequence[Example], text_format: Format) -> list[Finding]:
-    too_long = [
-        _show(pair, text_format)
-        for pair in pairs
-        if len(pair.targets[0]) > LONG * (len(pair.source) + len(pair.tags) + 2)
-    ]
+    yield "mixed normalisation", message, other if len(other) < len(spelt) else []
     message = f"more than {LONG} times as long as their source: predictions end before"
-    return _finding("long targets", message, too_long)
+    long = lines(lambda p: len(p.targets[0]) > LONG * (len(p.source) + len(p.tags) + 2))
+    yield "long targets", message, long
 
 
 def _comparison(
     pairs: Sequence[Example], training: Sequence[Example], text_format: Format
-) -> list[Finding]:
-    """Finds what a test set must not share with its training set, and what it must."""
+) -> Iterator[Found]:
+    """Find what a test set must not share with its training set, and what it must."""
     lines = {pair.key: pair.line for pair in reversed(training)}
     asked = {pair.key: pair for pair in reversed(pairs)}
     shared = [pair for pair in reversed(asked.values()) if pair.key in lines]
@@ -290,30 +265,46 @@ def _comparison(
         counts = Counter(s for pair in pairs for s in symbols(pair) if s not in known)
         return [f"{describe(symbol)} × {count}" for symbol, count in counts.most_common()]
 
-    return [
-        *_finding(
-            "sources in training",
-            "scores on them say little",
-            [f"{_show(pair, text_format)} (there line {lines[pair.key]})" for pair in shared],
-        ),
-        *_finding(
-            "unknown symbols",
-            "symbols and tags of sources that are not in the training data",
-            unknown(lambda pair: (*pair.source, *pair.tags)),
-        ),
-        *_finding(
-            "unspellable symbols",
-            "symbols of targets that are not in the training data: no model of it can write them, "
-            "but one that copies those of the source",
-            unknown(lambda pair: pair.targets[0]),
-        ),
-    ]
+    samples = [f"{_show(pair, text_format)} (there line {lines[pair.key]})" for pair in shared]
+    yield "sources in training", "scores on them say little", samples
+    message = "symbols and tags of sources that are not in the training data"
+    yield "unknown symbols", message, unknown(lambda pair: (*pair.source, *pair.tags))
+    message = "symbols of targets that are not in the training data: no model of it can write "
+    message += "them, but one that copies those of the source"
+    yield "unspellable symbols", message, unknown(lambda pair: pair.targets[0])
 
 
 def _appetite(pairs: Sequence[Example]) -> Finding:
-    """Says how large a model the pairs can feed, by a rule of thumb."""
+    """Say how large a model the pairs can feed, by a rule of thumb."""
     distinct = len({(pair.key, pair.targets[0]) for pair in pairs})
     advice = "enough for size small" if distinct < MANY else "enough for sizes small and large"
     if distinct < FEW:
         advice = f"fewer than {FEW:,}: of all that may help, more data help most"
     return Finding("size", distinct, f"different pairs, {advice}")
+
+
+def look_alikes(symbols: Iterable[str]) -> list[Symbols]:
+    """Return the groups of symbols that a reader may take for one another.
+
+    >>> look_alikes(["a", "b", "а"])  # the last is Cyrillic
+    [('a', 'а')]
+    """
+    groups: dict[str, list[str]] = defaultdict(list)
+    for symbol in sorted(set(symbols)):
+        groups[symbol.translate(_TWIN)].append(symbol)
+    return [tuple(group) for group in groups.values() if len(group) > 1]
+
+
+def is_invisible(symbol: str) -> bool:
+    """Whether a symbol shows nothing: white space other than the blank, or a control."""
+    kinds = {unicodedata.category(character) for character in symbol}
+    return symbol != " " and kinds <= {"Zs", "Zl", "Zp", "Cc", "Cf"}
+
+
+def describe(symbol: str) -> str:
+    """Name a symbol by its code points where its looks do not tell it from others."""
+    points = " ".join(f"U+{ord(character):04X}" for character in symbol)
+    if is_invisible(symbol):
+        return points
+    name = unicodedata.name(symbol, "") if len(symbol) == 1 else ""
+    return f"{symbol} ({f'{points} {name}'.strip()})"

@@ -9,9 +9,10 @@ from __future__ import annotations
 import csv
 import hashlib
 import os
+import random
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cache
@@ -20,16 +21,39 @@ from importlib.resources import files
 from pathlib import Path
 
 from hardalign.data.formats import FORMATS, Example, Format, changed
-from hardalign.data.origin import CorpusOrigin
-from hardalign.data.reading import Purpose, read_examples, read_lines
-from hardalign.data.toys import toy_target, toy_words
+from hardalign.data.reading import CorpusOrigin, Purpose, read_examples, read_lines
 from hardalign.errors import HardalignError, MissingPackageError
 from hardalign.files import explained, make_folder, sha256
+
+GITHUB = "https://raw.githubusercontent.com"
+DATA_DIR, CACHE_DIR = "HARDALIGN_DATA", "HARDALIGN_CACHE"
+"""The environment variables that name the folders of local copies and of downloads."""
+CORPORA = {
+    "cmudict": "the CMU Pronouncing Dictionary: English words and their phonemes",
+    "toy:copy": "made-up words, copied as they are",
+    "toy:reverse": "made-up words, written backwards",
+    "toy:reduplication": "made-up words, their beginning doubled (mejr, mejmejr)",
+}
+"""The corpora that need no files, each with its description; ``registry()`` has the others."""
+CMUDICT_LICENCE = (
+    "BSD-2-Clause (Carnegie Mellon University); the package cmudict that brings it is "
+    "GPL-3.0-or-later, and of it the data file alone is read, not its code"
+)
+VOWELS, CONSONANTS = "aeiou", "bcdfghjklmnpqrstvwxyz"
+TOYS: dict[str, Callable[[str], str]] = {
+    "toy:copy": lambda word: word,
+    "toy:reverse": lambda word: word[::-1],
+    # As in Pingelapese (the paper's Figure 1): consonants, vowel and consonant, once more in front.
+    "toy:reduplication": lambda word: re.sub(f"^([^{VOWELS}]*[{VOWELS}].)", r"\1\1", word),
+}
+"""What a toy corpus makes of a word."""
+_VARIANT = re.compile(r"\(\d+\)$")  # as in read(2), the second pronunciation
+_STRESS = re.compile("[012]")
 
 
 @dataclass(frozen=True)
 class Collection:
-    """What the corpora of one origin have in common."""
+    """What the corpora of one source have in common; see ``corpora.toml``."""
 
     title: str
     task: str
@@ -52,9 +76,9 @@ class RegisteredFile:
     split: str
     """train, dev or test."""
     name: str
-    """Where it lies in a data folder, such as ``g2p/CMUDict.train``."""
+    """Path in a data folder, such as ``g2p/CMUDict.train``."""
     path: str
-    """Where it lies in the repository of its collection."""
+    """Path in the repository of its collection."""
     size: int | None
     """In bytes, or None if unknown."""
     sha256: str | None
@@ -86,12 +110,10 @@ class RegisteredCorpus:
 def collections() -> dict[str, Collection]:
     """Return the collections, by what the names of their corpora begin with."""
     table = tomllib.loads(files("hardalign.data").joinpath("corpora.toml").read_text("utf-8"))
-    return {name: _collection(**entry) for name, entry in table.items()}
-
-
-def _collection(*, format: str, columns: str | None = None, **texts: str) -> Collection:  # noqa: A002
-    settings = {} if columns is None else {"columns": columns}
-    return Collection(format=changed(FORMATS[format], settings), **texts)
+    for entry in table.values():
+        columns = entry.pop("columns", None)
+        entry["format"] = changed(FORMATS[entry["format"]], {"columns": columns})
+    return {name: Collection(**entry) for name, entry in table.items()}
 
 
 @cache
@@ -121,21 +143,14 @@ def find_corpora(name: str) -> list[RegisteredCorpus]:
     raise HardalignError(unknown_corpus(name))
 
 
-def unknown_corpus(name: str, others: tuple[str, ...] = ()) -> str:
-    """Propose the nearest names, of registered corpora and of ``others``, in a message."""
+def unknown_corpus(name: str) -> str:
+    """Return a message that proposes the nearest names."""
     # A bare language or pair is what people try first; difflib alone would not find it.
-    known = [*others, *registry()]
+    known = [*CORPORA, *registry()]
     near = [key for key in known if key.lower().partition("/")[2] == name.lower()]
     near += get_close_matches(name, [key for key in known if key not in near], n=3)
     proposal = f"did you mean {' or '.join(near)}? " if near else ""
     return f"unknown corpus {name!r}; {proposal}hardalign corpora lists all names"
-
-
-GITHUB = "https://raw.githubusercontent.com"
-DATA_DIR = "HARDALIGN_DATA"
-"""The environment variable that names the folder of local copies."""
-CACHE_DIR = "HARDALIGN_CACHE"
-"""The environment variable that names the folder for downloads."""
 
 
 def fetch_file(
@@ -150,20 +165,21 @@ def fetch_file(
 
     ``data_dir``, or else HARDALIGN_DATA, names the folder of local copies. A copy lies there under
     its ``name``, in the ``folder`` of its collection or, in a clone of the repository, under its
-    ``path``. ``base`` is the address that the repository's name is appended to.
-
-    Raises:
-        HardalignError: The file is not the registered one, or not here and not to be had.
+    ``path``.
     """
     if data_dir is None and os.environ.get(DATA_DIR):
         data_dir = Path(os.environ[DATA_DIR])
     if data_dir is not None and (copy := _local_copy(corpus.collection, file, data_dir)):
         return copy
-    if corpus.collection.by_hand:
-        raise HardalignError(
-            f"{corpus.name} is never downloaded: {corpus.collection.by_hand}; {_put(file)}"
-        )
-    return _download(corpus.collection, file, base, timeout)
+    advice = f"put the file as {file.name} into a folder and name that by data_dir or {DATA_DIR}"
+    if by_hand := corpus.collection.by_hand:
+        raise HardalignError(f"{corpus.name} is never downloaded: {by_hand}; {advice}")
+    url = file_url(corpus.collection, file, base)
+    try:
+        return _download(url, file, timeout)
+    except ConnectionError as error:
+        message = f"{url}: cannot be downloaded: {error}; try again later, or {advice}"
+        raise HardalignError(message) from None
 
 
 def file_url(collection: Collection, file: RegisteredFile, base: str = GITHUB) -> str:
@@ -189,30 +205,30 @@ def _local_copy(collection: Collection, file: RegisteredFile, data_dir: Path) ->
     return copy
 
 
-def _download(collection: Collection, file: RegisteredFile, base: str, timeout: float) -> Path:
+def _download(url: str, file: RegisteredFile, timeout: float) -> Path:
     try:
         import pooch  # type: ignore[import-untyped]
         from filelock import FileLock
-        from requests import RequestException
+        from requests import HTTPError, RequestException, Timeout
     except ModuleNotFoundError as error:
         raise MissingPackageError("a download", error.name, "data") from None
     pooch.get_logger().setLevel("WARNING")
     cache = Path(os.environ.get(CACHE_DIR) or pooch.os_cache("hardalign"))
     make_folder(cache)
-    url = file_url(collection, file, base)
-    keeper = pooch.create(
-        cache,
-        base_url="",
-        registry={file.name: f"sha256:{file.sha256}"},
-        urls={file.name: url},
-        retry_if_failed=2,
-    )
+    registry, urls = {file.name: f"sha256:{file.sha256}"}, {file.name: url}
+    keeper = pooch.create(cache, base_url="", registry=registry, urls=urls, retry_if_failed=2)
     try:
         # Runs that start together download once; who waits finds the file whole.
         with FileLock(cache / ".lock"):
             return Path(keeper.fetch(file.name, downloader=pooch.HTTPDownloader(timeout=timeout)))
     except RequestException as error:
-        reason = _reason(error, timeout)
+        # requests' own words are a page long; the type tells a proxy or certificate from a dead
+        # line. A server that falls silent in the middle of a file is no Timeout in its eyes.
+        reason = f"there is no network, or the connection broke off ({type(error).__name__})"
+        if isinstance(error, HTTPError) and error.response is not None:
+            reason = f"the server answers {error.response.status_code} {error.response.reason}"
+        elif isinstance(error, Timeout) or "timed out" in str(error):
+            reason = f"no sign of the server within {timeout:g} seconds"
     except ValueError:
         reason = "what arrives is not the registered file: its sha256 differs"
     except OSError as error:
@@ -220,40 +236,7 @@ def _download(collection: Collection, file: RegisteredFile, base: str, timeout: 
             f"{cache}: cannot be written: {error.strerror or error}; "
             f"free some space or name another folder with {CACHE_DIR}"
         ) from error
-    raise HardalignError(f"{url}: cannot be downloaded: {reason}; try again later, or {_put(file)}")
-
-
-def _reason(error: Exception, timeout: float) -> str:
-    from requests import HTTPError, Timeout
-
-    if isinstance(error, HTTPError) and error.response is not None:
-        return f"the server answers {error.response.status_code} {error.response.reason}"
-    # A server that falls silent in the middle of a file is no Timeout in requests' eyes.
-    if isinstance(error, Timeout) or "timed out" in str(error):
-        return f"no sign of the server within {timeout:g} seconds"
-    # requests' own words are a page long; the type tells a proxy or certificate from a dead line.
-    return f"there is no network, or the connection broke off ({type(error).__name__})"
-
-
-def _put(file: RegisteredFile) -> str:
-    return f"put the file as {file.name} into a folder and name that by data_dir or {DATA_DIR}"
-
-
-CORPORA = {
-    "cmudict": "the CMU Pronouncing Dictionary: English words and their phonemes",
-    "toy:copy": "made-up words, copied as they are",
-    "toy:reverse": "made-up words, written backwards",
-    "toy:reduplication": "made-up words, their beginning doubled (mejr, mejmejr)",
-}
-"""The corpora that need no files, each with its description; ``registry()`` has the others."""
-
-CMUDICT_LICENCE = (
-    "BSD-2-Clause (Carnegie Mellon University); the package cmudict that brings it is "
-    "GPL-3.0-or-later, and of it the data file alone is read, not its code"
-)
-
-_VARIANT = re.compile(r"\(\d+\)$")  # as in read(2), the second pronunciation
-_STRESS = re.compile("[012]")
+    raise ConnectionError(reason)
 
 
 @dataclass(frozen=True)
@@ -284,9 +267,9 @@ def load_corpus(
     In the dictionary and the toys the word alone decides in which part it is: no seed, no size and
     no release of the dictionary ever moves a test word of one corpus to the training words of
     another. Registered corpora have the parts their makers gave them, and may share sources between
-    them: g2p/CMUDict is split by line. NEWS has no public test
-    set: its development set is the test set here, as in the paper, and a tenth of the training
-    names (chosen by a hash of the name) is held out as development set.
+    them: g2p/CMUDict is split by line. NEWS has no public test set: its development set is the test
+    set here, as in the paper, and a tenth of the training names (chosen by a hash of the name) is
+    held out as development set.
 
     Args:
         name: One of ``CORPORA`` or of ``registry()``.
@@ -315,7 +298,7 @@ def load_origin(origin: CorpusOrigin, data_dir: Path | None = None) -> Corpus:
             raise HardalignError(f"{name} is used as it is: it has no choice of size and stress")
         return _registered(registry()[name], data_dir, origin)
     if name not in CORPORA:
-        raise HardalignError(unknown_corpus(name, tuple(CORPORA)))
+        raise HardalignError(unknown_corpus(name))
     if size is not None and size < 3:
         raise HardalignError(f"a corpus needs at least 3 words, one for each part, not {size}")
     return _cmudict(origin) if name == "cmudict" else _toy(origin)
@@ -347,12 +330,30 @@ def _cmudict(origin: CorpusOrigin) -> Corpus:
     return Corpus(train, dev, test, lexicon, CORPORA["cmudict"], origin)
 
 
+def toy_words(seed: int) -> Iterator[str]:
+    """Yield distinct words without end: onset, vowel, consonant and up to six more letters."""
+    rng = random.Random(f"hardalign toy words {seed}")
+    draw = rng.choice
+
+    def syllable() -> str:
+        return draw(CONSONANTS) + draw(VOWELS) + draw(["", draw(CONSONANTS)])
+
+    seen = set()
+    while True:
+        onset = "".join(rng.choices(CONSONANTS, k=rng.randint(1, 2)))
+        rest = "".join(syllable() for _ in range(3))[: rng.randint(0, 6)]
+        word = onset + draw(VOWELS) + draw(CONSONANTS) + rest
+        if word not in seen:
+            seen.add(word)
+            yield word
+
+
 def _toy(origin: CorpusOrigin) -> Corpus:
-    size = 6000 if origin.size is None else origin.size
-    task = origin.corpus.removeprefix("toy:")
+    counts = _counts(6000 if origin.size is None else origin.size, dev=1 / 12, test=1 / 12)
+    target = TOYS[origin.corpus]
     train, dev, test = (
-        [Example(tuple(word), (tuple(toy_target(task, word)),), text=word) for word in part]
-        for part in _parts(toy_words(origin.seed), _counts(size, dev=1 / 12, test=1 / 12))
+        [Example(tuple(word), (tuple(target(word)),), text=word) for word in part]
+        for part in _parts(toy_words(origin.seed), counts)
     )
     text_format = _as_asked(FORMATS["pairs"], origin)
     return Corpus(train, dev, test, text_format, CORPORA[origin.corpus], origin)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -11,7 +12,6 @@ from hardalign.data.text import (
     CASES,
     NORMALIZATIONS,
     Symbols,
-    compose,
     lower,
     normalize,
     part,
@@ -23,18 +23,14 @@ from hardalign.errors import HardalignError
 from hardalign.files import build_record
 
 COLUMNS = ("source", "target", "tags", "-")
-"""What a column may hold; ``-`` is a column that is passed over."""
+"""What a column may hold; ``-`` is passed over."""
 MAX_SYMBOL = 100
-"""The most characters of one symbol: what is longer was not cut where it should have been."""
+"""Characters of the longest symbol: what is longer was not cut where it should have been."""
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """Holds one source string with its references.
-
-    A line of most formats has one target; a name of the ``news`` format may have several; a line
-    that is to be predicted has none.
-    """
+    """One source with its references: several in NEWS, none if it is to be predicted."""
 
     source: Symbols
     targets: tuple[Symbols, ...] = ()
@@ -46,13 +42,13 @@ class Example:
 
     @property
     def key(self) -> tuple[Symbols, Symbols]:
-        """Returns what the model sees: examples with the same key are the same question."""
+        """What the model sees: examples with the same key are the same question."""
         return self.tags, self.source
 
 
 @dataclass(frozen=True)
 class Format:
-    """Says what the columns of a file are, and how each is cut into symbols.
+    """What the columns of a file are, and how each is cut into symbols.
 
     For a file of another shape, change one of the ``FORMATS`` with ``dataclasses.replace``.
 
@@ -99,36 +95,34 @@ class Format:
                 yield f"a separator of symbols cannot contain {separator!r}: {rule}"
             if normalize(separator, form) != separator:
                 advice = "choose another separator or another normalization"
-                survive = f"does not survive the normalization {form}"
-                yield f"the separator {separator!r} {survive}; {advice}"
+                yield f"the separator {separator!r} does not survive normalization {form}; {advice}"
         separator = self.source_separator
         if self.source_case == "lower" and lower(separator, form) != separator:
-            advice = "choose another separator"
-            yield f"the separator {separator!r} does not survive in lower case; {advice}"
+            yield f"the separator {separator!r} does not survive in lower case; choose another"
 
     @property
     def treatment(self) -> str:
-        """Says in words what is done to the text before it is cut."""
+        """Say in words what is done to the text before it is cut."""
         cased = ", sources in lower case" if self.source_case == "lower" else ""
         parted = ", target symbols in characters" if self._parts else ""
         return f"{self.normalization}{cased}{parted}"
 
     @property
     def is_xml(self) -> bool:
-        """Says whether files are NEWS XML rather than lines of TAB-separated columns."""
+        """Whether files are NEWS XML rather than lines of TAB-separated columns."""
         return self.name == "news"
 
     def source_symbols(self, text: str) -> Symbols:
-        """Normalises and cuts a source; white space alone has no symbols."""
+        """Normalise and cut a source; white space alone has no symbols."""
         return self._symbols(text, self.source_separator, "source", self.source_case)
 
     def target_symbols(self, text: str) -> Symbols:
-        """Normalises and cuts a target; white space alone has no symbols."""
+        """Normalise and cut a target; white space alone has no symbols."""
         symbols = self._symbols(text, self.target_separator, "target")
         return part(symbols) if self._parts else symbols
 
     def writes(self, symbol: str) -> bool:
-        """Says whether a target may have a symbol among others: it must come back as it is."""
+        """Whether a target can have a symbol: written among others, it must come back as it is."""
         text = self.target_separator.join(("a", symbol, "a"))
         try:
             symbols = self.target_symbols(text)
@@ -137,7 +131,7 @@ class Format:
         return symbols == ("a", symbol, "a") and not set("\t\n\r") & set(symbol)
 
     def tag_symbols(self, text: str) -> Symbols:
-        """Normalises and cuts a list of tags; blanks around a tag do not belong to it."""
+        """Normalise and cut a list of tags; blanks around a tag do not belong to it."""
         pieces = self._symbols(text, self.tag_separator, "list of tags")
         tags = tuple(tag.strip() for tag in pieces)
         if "" in tags:
@@ -157,11 +151,11 @@ class Format:
         return Example(source, tags=self.tag_symbols(fields[1]) if tagged else (), text=fields[0])
 
     def join_source(self, symbols: Symbols) -> str:
-        """Writes a source as the format spells it, its characters whole."""
+        """Write a source as the format spells it, its characters whole."""
         return self.source_separator.join(self._whole(symbols, self.source_separator))
 
     def join_target(self, symbols: Symbols) -> str:
-        """Writes a target as the format spells it, its characters whole."""
+        """Write a target as the format spells it, its characters whole."""
         return self.target_separator.join(self.counted(symbols))
 
     def counted(self, symbols: Symbols) -> Symbols:
@@ -173,11 +167,15 @@ class Format:
         return self.target_parts and bool(self.target_separator)
 
     def _whole(self, symbols: Symbols, separator: str) -> Symbols:
-        apart = self.normalization in ("NFD", "NFKD")
-        return compose(symbols, separator) if apart else symbols
+        """Compose what NFD took apart: jamo become syllables."""
+        if self.normalization not in ("NFD", "NFKD"):
+            return symbols
+        if separator:  # each symbol stays one
+            return tuple(unicodedata.normalize("NFC", symbol) for symbol in symbols)
+        return tuple(unicodedata.normalize("NFC", "".join(symbols)))
 
     def to_dict(self) -> dict[str, object]:
-        """Returns the content as JSON can hold it."""
+        """Return the content for JSON."""
         return {**asdict(self), "columns": list(self.columns)}
 
     @classmethod
@@ -188,19 +186,16 @@ class Format:
     def _symbols(self, text: str, separator: str, what: str, case: str = "keep") -> Symbols:
         if not _string(text, what) or text.isspace():
             return ()
+        limit, advice = self.max_length, "shorten it or raise max_length"
         # Before anything is done to it: a line may have millions of characters.
-        if len(text) > self.max_length * (MAX_SYMBOL + len(separator)):
-            raise HardalignError(
-                f"the {what} {shorten(text, 20)} has {len(text)} characters, more than a string "
-                f"of {self.max_length} symbols can have; shorten it or raise max_length"
-            )
+        if len(text) > limit * (MAX_SYMBOL + len(separator)):
+            size = f"{len(text)} characters, more than a string of {limit} symbols can have"
+            raise HardalignError(f"the {what} {shorten(text, 20)} has {size}; {advice}")
         read = lower if case == "lower" else normalize
         symbols = segment(read(text, self.normalization), separator)
-        if len(symbols) > self.max_length:
-            raise HardalignError(
-                f"the {what} {shorten(text, 20)} has {len(symbols)} symbols, more than the limit "
-                f"of {self.max_length}; shorten it or raise max_length"
-            )
+        if len(symbols) > limit:
+            size = f"{len(symbols)} symbols, more than the limit of {limit}"
+            raise HardalignError(f"the {what} {shorten(text, 20)} has {size}; {advice}")
         if separator and len(longest := max(symbols, key=len)) > MAX_SYMBOL:
             raise HardalignError(
                 f"the {what} has a symbol of {len(longest)} characters, {shorten(longest, 20)}, "
@@ -210,40 +205,38 @@ class Format:
 
 
 def _string(text: str, what: str) -> str:
-    """Returns a string, or complains of what is none, as values of tables may be."""
     if not isinstance(text, str):
         raise HardalignError(f"a {what} must be a string, not {text!r:.50}")
     return text
 
 
 def changed(text_format: Format, settings: Mapping[str, Any]) -> Format:
-    """Return a format with other settings, whose columns are one string: target,source,-."""
-    columns = settings.get("columns")
-    split = {} if columns is None else {"columns": tuple(columns.split(","))}
-    return replace(text_format, **{**settings, **split})
+    """Return a format with the settings that are not None; columns are one string: target,-."""
+    given = {name: value for name, value in settings.items() if value is not None}
+    if "columns" in given:
+        given["columns"] = tuple(given["columns"].split(","))
+    return replace(text_format, **given)
 
 
 def as_read_by(model: Format, text_format: Format) -> Format:
-    """Returns a text_format of files whose letters are told apart as a model's format does."""
+    """Return a file's format with the treatment of letters that a model was trained with."""
     names = ("normalization", "source_case", "target_parts")
     return replace(text_format, **{name: getattr(model, name) for name in names})
 
 
-FORMATS = {
-    entry.name: entry
-    for entry in (
-        Format("pairs"),
-        Format("lexicon", target_separator=" "),
-        Format("spaced", source_separator=" ", target_separator=" "),
-        Format("sigmorphon", columns=("source", "target", "tags")),
-        Format("news"),
-    )
-}
+_FORMATS = (
+    Format("pairs"),
+    Format("lexicon", target_separator=" "),
+    Format("spaced", source_separator=" ", target_separator=" "),
+    Format("sigmorphon", columns=("source", "target", "tags")),
+    Format("news"),
+)
+FORMATS = {entry.name: entry for entry in _FORMATS}
 """The formats by name."""
 
 
 def training_pairs(examples: Iterable[Example]) -> Iterator[Example]:
-    """Gives every target an example of its own, as training needs it."""
+    """Yield an example for each target, as training needs it."""
     for example in examples:
         for target in example.targets:
             yield replace(example, targets=(target,))

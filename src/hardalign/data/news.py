@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple, NoReturn
@@ -9,25 +10,18 @@ from xml.parsers import expat
 
 from hardalign.errors import InputError
 
-MAX_TEXT = 1 << 16
-"""The most characters that all texts of one name have together."""
-MAX_TARGETS = 1000
-"""The most targets of one name."""
-MAX_MARKUP = 1 << 20
-"""The most bytes of one tag or comment, and of all that stands before the first element."""
-MAX_DEPTH = 100
-"""The most elements inside each other."""
-MAX_KINDS = 1000
-"""The most names of elements and attributes, which the parser never forgets."""
-
+MAX_TEXT = 1 << 16  # characters of all texts of one name together
+MAX_TARGETS = 1000  # of one name
+MAX_MARKUP = 1 << 20  # bytes of one tag or comment, and of all before the first element
+MAX_DEPTH = 100  # elements inside each other
+MAX_KINDS = 1000  # names of elements and attributes, which the parser never forgets
+_BLOCK = 1 << 15  # characters that expat gets at once
 # A line break or TAB inside a name comes from how the XML is laid out, and would break our output.
 _LAYOUT = re.compile(r"[ \t\r\n]*[\t\r\n][ \t\r\n]*")
 
-_BLOCK = 1 << 15  # characters that expat gets at once
-
 
 class Name(NamedTuple):
-    """Holds one ``<Name>`` element, its texts without white space at their ends."""
+    """One ``<Name>`` element, its texts without white space at their ends."""
 
     line: int
     source: str
@@ -37,10 +31,8 @@ class Name(NamedTuple):
 def read_names(lines: Iterable[str], file: str) -> Iterator[Name]:
     """Yield the names of a NEWS file, called ``file`` in messages, in constant memory.
 
-    Raises:
-        InputError: The XML is malformed or beyond the limits above, a name has not exactly one
-            source, or the file declares or needs entities: those could grow beyond all memory or
-            read other files.
+    Entities that a file declares or needs are refused: they could grow beyond all memory or read
+    other files.
     """
     parser = _Parser(file)
     empty = True
@@ -52,19 +44,16 @@ def read_names(lines: Iterable[str], file: str) -> Iterator[Name]:
 
 
 def _blocks(lines: Iterable[str]) -> Iterator[str]:
-    """Joins short lines and cuts long ones, since expat reads an unfinished tag again each time."""
-    pieces: list[str] = []
-    size = 0
+    """Join short lines and cut long ones, since expat reads an unfinished tag again each time."""
+    block = io.StringIO()
     for line in lines:
         for start in range(0, len(line) + 1, _BLOCK):
-            pieces.append(line[start : start + _BLOCK])
-            size += len(pieces[-1])
-            if size >= _BLOCK:
-                yield "".join(pieces)
-                pieces, size = [], 0
-        pieces.append("\n")
-        size += 1
-    yield "".join(pieces[:-1])
+            block.write(line[start : start + _BLOCK])
+            if block.tell() >= _BLOCK:
+                yield block.getvalue()
+                block = io.StringIO()
+        block.write("\n")
+    yield block.getvalue().removesuffix("\n")
 
 
 class _Parser:
@@ -129,8 +118,7 @@ class _Parser:
                     f"a <Name> with {len(sources)} <SourceName> elements; it needs one", self._line
                 )
             self._done.append(Name(self._line, sources[0], tuple(self._texts["TargetName"])))
-            self._line = None
-            self._texts = {}
+            self._line, self._texts = None, {}
         elif element in self._texts and self._pieces is not None:
             text = "".join(self._pieces).strip()
             self._texts[element].append(_LAYOUT.sub(" ", text))

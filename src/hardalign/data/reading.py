@@ -1,4 +1,4 @@
-"""Files to lines to examples: the one entry for every format."""
+"""Files to lines to examples: the one entry for every format; and where examples came from."""
 
 from __future__ import annotations
 
@@ -9,20 +9,29 @@ import io
 import re
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import chain, repeat
 from pathlib import Path
-from typing import Literal, NoReturn, cast
+from typing import Any, Literal, NoReturn, cast
 
 from hardalign.data.formats import Example, Format
 from hardalign.data.news import read_names
 from hardalign.data.text import Symbols, plural, shorten
 from hardalign.errors import HardalignError, InputError
+from hardalign.files import build_record
 
 MAX_LINE_BYTES = 1 << 24
 """No line of data is this long: a file without line ends must not fill the memory."""
+HEADINGS = {
+    "source": "source|input|word|spelling|letters|graphemes?|orthography|lemma|name",
+    "target": "target|output|phonemes?|phones|pronunciation|transcription|ipa|form|transliteration",
+    "tags": "tags?|features?|feats|msd|morphology",
+}
+"""What the columns of a table are called."""
+Purpose = Literal["training", "evaluation", "prediction"]
+"""What examples are read for: prediction alone does without targets."""
 _REASONS = {
     FileNotFoundError: "no such file; check the name",
     IsADirectoryError: "this is a folder; name a file",
@@ -41,9 +50,6 @@ def read_lines(file: str | Path) -> Iterator[str]:
     ``-`` is standard input. Compressed data is recognised by its first bytes, whatever the name.
     A line ends in ``\n`` or ``\r\n`` and nowhere else: other characters that Unicode counts as
     line ends are text. A byte order mark at the beginning is dropped.
-
-    Raises:
-        InputError: The file cannot be read, or is not UTF-8; says at which line.
     """
     name = file_name(file)
     number = 0
@@ -58,24 +64,18 @@ def read_lines(file: str | Path) -> Iterator[str]:
                 if len(raw) >= MAX_LINE_BYTES:
                     message = f"the line is longer than {MAX_LINE_BYTES} bytes; is this a text?"
                     raise InputError(message, file=name, line=number)
-                yield _decoded(raw, name, number)
+                raw = raw[:-2] if raw.endswith(b"\r\n") else raw.removesuffix(b"\n")
+                yield raw.decode()
+    except UnicodeDecodeError as error:
+        place = f"byte {raw[error.start]:#04x} at position {error.start + 1} of the line"
+        message = f"not UTF-8: {place}; convert the file to UTF-8"
+        raise InputError(message, file=name, line=number) from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         message = f"damaged gzip data ({error}); compress or copy the file again"
         raise InputError(message, file=name, line=number + 1) from None
     except OSError as error:
         reason = _REASONS.get(type(error), f"cannot be read ({error.strerror or error})")
         raise InputError(reason, file=name) from None
-
-
-def _decoded(raw: bytes, name: str, number: int) -> str:
-    if raw.endswith(b"\n"):
-        raw = raw[:-2] if raw.endswith(b"\r\n") else raw[:-1]
-    try:
-        return raw.decode()
-    except UnicodeDecodeError as error:
-        place = f"byte {raw[error.start]:#04x} at position {error.start + 1} of the line"
-        message = f"not UTF-8: {place}; convert the file to UTF-8"
-        raise InputError(message, file=name, line=number) from None
 
 
 @contextmanager
@@ -91,10 +91,6 @@ def _opened(file: str | Path) -> Iterator[io.BufferedReader]:
             unzipped = gzip.GzipFile(fileobj=reader)
             reader = io.BufferedReader(cast(io.RawIOBase, unzipped), 1 << 16)
         yield reader
-
-
-Purpose = Literal["training", "evaluation", "prediction"]
-"""What examples are read for: prediction alone does without targets."""
 
 
 @dataclass
@@ -127,36 +123,32 @@ def read_examples(
 ) -> Iterator[Example]:
     """Yield the examples of a file one by one, in constant memory.
 
-    The file is opened when the first example is taken, so that is when errors come.
+    The file is opened when the first example is taken, so that is when errors come. For training
+    and evaluation every example needs a target, and blank lines are passed over. For prediction the
+    target may be empty or missing (then the source, and the tags if the format has them, stand
+    alone), and a blank line gives an example without symbols, so that output stays line by line. A
+    file that should be XML but does not begin with ``<`` is then read as a list of names.
 
     Args:
         file: The file, plain or gzip; ``-`` is standard input.
         format: How a line spells an example.
-        purpose: For training and evaluation every example needs a target, and blank lines are
-            passed over. For prediction the target may be empty or missing (then the other columns
-            that matter stand alone: the source, and the tags if the format has them), and a blank
-            line gives an example without symbols, so that output stays line by line. A file that
-            should be XML but does not begin with ``<`` is then read as a list of names.
+        purpose: What the examples are for.
         allow_empty: Take an empty target as the empty string instead of refusing it.
         skipped: Is told what was passed over.
         spelt: Is given the cells of every example, joined by TABs, by line.
-
-    Raises:
-        HardalignError: The format has no target although the purpose needs one.
-        InputError: The file cannot be read, has no examples, or a line is not as the format says.
     """
     if purpose != "prediction" and "target" not in format.columns:
         columns = ",".join(format.columns)
         raise HardalignError(
             f"{purpose} needs a target, but the columns are {columns!r}; name one of them target"
         )
-    fields = _Fields(file_name(file), format, purpose, allow_empty)
+    cutter = _Cutter(file_name(file), format, purpose, allow_empty)
     first, lines = _peek(read_lines(file))
     if format.is_xml and (purpose != "prediction" or not first or first.lstrip()[0] == "<"):
-        yield from _read_news(lines, fields)
-        return
-    skipped = Skipped() if skipped is None else skipped
-    yield from _read_table(_rows(first, lines, fields, skipped), fields, skipped, spelt)
+        yield from cutter.names(lines)
+    else:
+        skipped = Skipped() if skipped is None else skipped
+        yield from cutter.table(first, lines, skipped, spelt)
 
 
 def examples_of(
@@ -170,56 +162,145 @@ def examples_of(
 
     >>> next(examples_of([("cat", "K AE T")], FORMATS["lexicon"])).targets
     (('K', 'AE', 'T'),)
-
-    Raises:
-        InputError: A row is not as the format says; they are counted from 1.
     """
-    fields = _Fields(name, format, "training", allow_empty)
+    cutter = _Cutter(name, format, "training", allow_empty)
     for number, row in enumerate(rows, start=1):
         if isinstance(row, (str, bytes, Mapping)) or not hasattr(row, "__len__"):
-            fields.fail(f"a row must be a sequence of strings, not {row!r:.50}", number)
+            cutter.fail(f"a row must be a sequence of strings, not {row!r:.50}", number)
         if number == 1 and _headings(row, format.columns):
-            fields.fail(f"{', '.join(row)} is a header; leave it out", number)
-        yield _example(row, number, {len(format.columns): format.columns}, fields)
+            cutter.fail(f"{', '.join(row)} is a header; leave it out", number)
+        yield cutter.example(row, number)
 
 
-@dataclass(frozen=True)
-class _Fields:
-    """Cuts the fields of a file into symbols; its errors name the place."""
+class _Cutter:
+    """Makes examples of the cells of a file; its errors name the place."""
 
-    file: str
-    format: Format
-    purpose: Purpose
-    allow_empty: bool
-
-    def source(self, text: str, line: int, column: int | None = None) -> Symbols:
-        """Cut a source, which must not be empty."""
-        symbols = self.symbols(self.format.source_symbols, text, line, column)
-        if not symbols:
-            self.fail("the source is empty; fill it in, or check format and columns", line, column)
-        return symbols
-
-    def targets(self, text: str, line: int, column: int | None = None) -> tuple[Symbols, ...]:
-        """Cut a target; for prediction an empty one is none."""
-        symbols = self.symbols(self.format.target_symbols, text, line, column)
-        if not symbols and self.purpose == "prediction":
-            return ()
-        if not symbols and not self.allow_empty:
-            self.fail("the target is empty; fill it in, or permit it (allow_empty)", line, column)
-        return (symbols,)
-
-    def symbols(
-        self, cut: Callable[[str], Symbols], text: str, line: int, column: int | None
-    ) -> Symbols:
-        """Cut a text by ``cut``, and add the place to its errors."""
-        try:
-            return cut(text)
-        except HardalignError as error:
-            self.fail(str(error), line, column)
+    def __init__(self, file: str, layout: Format, purpose: Purpose, allow_empty: bool) -> None:
+        self.file, self.columns = file, layout.columns
+        self._prediction, self._allow_empty = purpose == "prediction", allow_empty
+        self._widths = {len(self.columns): self.columns}
+        if self._prediction:
+            bare = tuple(column for column in self.columns if column in ("source", "tags"))
+            self._widths.setdefault(len(bare), bare)
+        self._cut = {
+            "source": layout.source_symbols,
+            "target": layout.target_symbols,
+            "tags": layout.tag_symbols,
+        }
 
     def fail(self, message: str, line: int | None = None, column: int | None = None) -> NoReturn:
         """Raise an error that names the place."""
         raise InputError(message, file=self.file, line=line, column=column)
+
+    def _symbols(self, kind: str, text: str, line: int, column: int | None = None) -> Symbols:
+        try:
+            symbols = self._cut[kind](text)
+        except HardalignError as error:
+            self.fail(str(error), line, column)
+        if not symbols and kind == "source":
+            self.fail("the source is empty; fill it in, or check format and columns", line, column)
+        if not symbols and kind == "target" and not self._prediction and not self._allow_empty:
+            self.fail("the target is empty; fill it in, or permit it (allow_empty)", line, column)
+        return symbols
+
+    def example(self, cells: Sequence[str], line: int) -> Example:
+        """Make an example of the cells of a line."""
+        columns = self._widths.get(len(cells))
+        if columns is None:
+            self._refuse_width(cells, line)
+        own = {
+            kind: self._symbols(kind, cells[k], line, k + 1)
+            for k, kind in enumerate(columns)
+            if kind != "-"
+        }
+        target = own.get("target", ())
+        targets = (target,) if target or not self._prediction else ()
+        text = cells[columns.index("source")]
+        return Example(own["source"], targets, own.get("tags", ()), text, line)
+
+    def _refuse_width(self, cells: Sequence[str], line: int) -> NoReturn:
+        expected = " or ".join(
+            f"{count} TAB-separated column{'s' * (count > 1)} ({', '.join(columns)})"
+            for count, columns in self._widths.items()
+        )
+        shown, advice = shorten("\t".join(cells)), "choose another --format or name the --columns"
+        if len(cells) == 1 and cells[0].count(",") + 1 in self._widths:
+            advice = "are they separated by commas? call the file .csv, or write TABs"
+        self.fail(f"expected {expected}, found {len(cells)} in {shown}; {advice}", line)
+
+    def names(self, lines: Iterable[str]) -> Iterator[Example]:
+        """Yield the examples of NEWS XML."""
+        line = 0
+        for line, text, spellings in read_names(lines, self.file):
+            source = self._symbols("source", text, line)
+            targets = [self._symbols("target", spelling, line) for spelling in spellings]
+            if not targets and not self._prediction:
+                self.fail(f"the name {shorten(text)} has no <TargetName>; add one", line)
+            kept = tuple(target for target in targets if target or not self._prediction)
+            yield Example(source, kept, (), text, line)
+        if not line:
+            self.fail("no examples: there is no <Name> in the file")
+
+    def table(
+        self, first: str, lines: Iterator[str], skipped: Skipped, spelt: dict[int, str] | None
+    ) -> Iterator[Example]:
+        """Yield the examples of columns; ``first`` is the first line that is not blank."""
+        number, any_example = 0, False
+        for number, cells in self._rows(first, lines, skipped):
+            if cells:
+                any_example = True
+                if spelt is not None:
+                    spelt[number] = "\t".join(cells)
+                yield self.example(cells, number)
+            else:
+                skipped.blank_lines += 1
+                skipped.first_blank = skipped.first_blank or number
+                if self._prediction and first:  # nothing is given out from a file of blank lines
+                    yield Example((), line=number)
+        if not any_example:
+            blank = f"all {number} lines are blank" if number else "the file is empty"
+            reason = "there is a header only" if skipped.header else blank
+            self.fail(f"no examples: {reason}")
+
+    def _rows(
+        self, first: str, lines: Iterator[str], skipped: Skipped
+    ) -> Iterator[tuple[int, list[str]]]:
+        """Yield the number and the cells of each line, no cells for a blank one.
+
+        A table of a spreadsheet, which has a header or is called .csv, is read with its quotation
+        marks; in other files a quotation mark is a character. A header is left out.
+        """
+        is_csv = self.file.lower().removesuffix(".gz").endswith(".csv")
+        delimiter = max(",;\t", key=first.count) if is_csv else "\t"
+        try:
+            cells = next(csv.reader([first], delimiter=delimiter), [])
+        except csv.Error:  # a cell of 100,000 characters
+            cells = []
+        kinds = _headings(cells, self.columns)
+        if not is_csv and not kinds:
+            for number, line in enumerate(lines, start=1):
+                blank = not line or (line.isspace() and "\t" not in line)
+                yield number, [] if blank else line.split("\t")
+            return
+        if kinds != list(self.columns) and sorted(kinds) == sorted(self.columns):
+            self.fail(
+                f"the header says {', '.join(cells)}, but the columns are read as "
+                f"{', '.join(self.columns)}; give --columns {','.join(kinds)}"
+            )
+        skipped.header = ", ".join(cells) if kinds else ""
+        start = 1
+        reader = csv.reader((f"{line}\n" for line in lines), delimiter=delimiter, strict=True)
+        try:
+            for row in reader:
+                if any("\n" in cell or "\t" in cell for cell in row):
+                    self.fail("a cell with a line break or TAB in quotation marks", start)
+                if kinds and any(row):
+                    kinds = []  # this was the header
+                else:
+                    yield start, row if any(row) else []
+                start = reader.line_num + 1
+        except csv.Error as error:
+            self.fail(f"quotation marks that do not match ({error}); mend or remove them", start)
 
 
 def _peek(lines: Iterator[str]) -> tuple[str, Iterator[str]]:
@@ -230,14 +311,6 @@ def _peek(lines: Iterator[str]) -> tuple[str, Iterator[str]]:
             return line, chain(repeat("", blank), [line], lines)
         blank += 1
     return "", repeat("", blank)
-
-
-HEADINGS = {
-    "source": "source|input|word|spelling|letters|graphemes?|orthography|lemma|name",
-    "target": "target|output|phonemes?|phones|pronunciation|transcription|ipa|form|transliteration",
-    "tags": "tags?|features?|feats|msd|morphology",
-}
-"""What the columns of a table are called."""
 
 
 def _headings(cells: Sequence[str], columns: Sequence[str]) -> list[str]:
@@ -257,113 +330,45 @@ def _headings(cells: Sequence[str], columns: Sequence[str]) -> list[str]:
     return kinds if all(named[column] != "-" for column in columns if column != "-") else []
 
 
-def _rows(
-    first: str, lines: Iterator[str], fields: _Fields, skipped: Skipped
-) -> Iterator[tuple[int, list[str]]]:
-    """Yield the number and the cells of each line, no cells for a blank one.
+@dataclass(frozen=True)
+class CorpusOrigin:
+    """The arguments of ``load_corpus`` that give the corpus again."""
 
-    A table of a spreadsheet, which has a header or is called .csv, is read with its quotation
-    marks; in other files a quotation mark is a character. A header is left out.
-    """
-    is_csv = fields.file.lower().removesuffix(".gz").endswith(".csv")
-    delimiter = max(",;\t", key=first.count) if is_csv else "\t"
-    columns = fields.format.columns
-    try:
-        cells = next(csv.reader([first], delimiter=delimiter), [])
-    except csv.Error:  # a cell of 100,000 characters
-        cells = []
-    kinds = _headings(cells, columns)
-    if not is_csv and not kinds:
-        for number, line in enumerate(lines, start=1):
-            blank = not line or (line.isspace() and "\t" not in line)
-            yield number, [] if blank else line.split("\t")
-        return
-    if kinds != list(columns) and sorted(kinds) == sorted(columns):
-        fields.fail(
-            f"the header says {', '.join(cells)}, but the columns are read as "
-            f"{', '.join(columns)}; give --columns {','.join(kinds)}"
-        )
-    skipped.header = ", ".join(cells) if kinds else ""
-    start = 1
-    reader = csv.reader((f"{line}\n" for line in lines), delimiter=delimiter, strict=True)
-    try:
-        for row in reader:
-            if any("\n" in cell or "\t" in cell for cell in row):
-                fields.fail("a cell with a line break or TAB in quotation marks", start)
-            if not any(row):
-                yield start, []
-            elif kinds:
-                kinds = []  # this was the header
-            else:
-                yield start, row
-            start = reader.line_num + 1
-    except csv.Error as error:
-        fields.fail(f"quotation marks that do not match ({error}); mend or remove them", start)
+    corpus: str
+    seed: int = 0
+    stress: bool = True
+    size: int | None = None
+    normalization: str = "NFC"
+    target_parts: bool = False
 
 
-def _read_table(
-    rows: Iterable[tuple[int, list[str]]],
-    fields: _Fields,
-    skipped: Skipped,
-    spelt: dict[int, str] | None,
-) -> Iterator[Example]:
-    prediction = fields.purpose == "prediction"
-    full = fields.format.columns
-    widths = {len(full): full}
-    if prediction:
-        bare = tuple(column for column in full if column in ("source", "tags"))
-        widths.setdefault(len(bare), bare)
-    number = waiting = 0
-    any_example = False
-    for number, cells in rows:
-        if not cells:
-            skipped.blank_lines += 1
-            skipped.first_blank = skipped.first_blank or number
-            if prediction and any_example:
-                yield Example((), line=number)
-            waiting += not any_example
-            continue
-        if prediction and not any_example:
-            # The blank lines so far waited: nothing is given out from a file of blank lines.
-            yield from (Example((), line=earlier) for earlier in range(1, waiting + 1))
-        any_example = True
-        if spelt is not None:
-            spelt[number] = "\t".join(cells)
-        yield _example(cells, number, widths, fields)
-    if not any_example:
-        blank = f"all {number} lines are blank" if number else "the file is empty"
-        reason = "there is a header only" if skipped.header else blank
-        fields.fail(f"no examples: {reason}")
+@dataclass(frozen=True)
+class FileOrigin:
+    """A file, or ``memory``, with what was read from it; one that has moved is still the same."""
+
+    file: str = field(compare=False)
+    examples: int
+    sha256: str
+    """Of the examples, as they were read."""
 
 
-def _example(
-    cells: Sequence[str], number: int, widths: dict[int, tuple[str, ...]], fields: _Fields
-) -> Example:
-    columns = widths.get(len(cells))
-    if columns is None:
-        expected = " or ".join(
-            f"{count} TAB-separated column{'s' * (count > 1)} ({', '.join(columns)})"
-            for count, columns in widths.items()
-        )
-        line, advice = shorten("\t".join(cells)), "choose another --format or name the --columns"
-        if len(cells) == 1 and cells[0].count(",") + 1 in widths:
-            advice = "are they separated by commas? call the file .csv, or write TABs"
-        fields.fail(f"expected {expected}, found {len(cells)} in {line}; {advice}", number)
-    where = {kind: (cells[k], number, k + 1) for k, kind in enumerate(columns)}
-    source = fields.source(*where["source"])
-    targets = fields.targets(*where["target"]) if "target" in where else ()
-    cut = fields.format.tag_symbols
-    tags = fields.symbols(cut, *where["tags"]) if "tags" in where else ()
-    return Example(source, targets, tags, where["source"][0], number)
+@dataclass(frozen=True)
+class Origin:
+    """Where training and development data came from: from one corpus or from two files."""
 
+    corpus: CorpusOrigin | None = None
+    train: FileOrigin | None = None
+    dev: FileOrigin | None = None
 
-def _read_news(lines: Iterable[str], fields: _Fields) -> Iterator[Example]:
-    line = 0
-    for line, text, spellings in read_names(lines, fields.file):
-        source = fields.source(text, line)
-        targets = tuple(t for spelling in spellings for t in fields.targets(spelling, line))
-        if not spellings and fields.purpose != "prediction":
-            fields.fail(f"the name {shorten(text)} has no <TargetName>; add one", line)
-        yield Example(source, targets, (), text, line)
-    if not line:
-        fields.fail("no examples: there is no <Name> in the file")
+    def to_dict(self) -> dict[str, Any]:
+        """Return the record for JSON: what is there, and a corpus without a key of its own."""
+        if self.corpus is not None:
+            return asdict(self.corpus)
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+    @classmethod
+    def from_dict(cls, values: object) -> Origin:
+        """Rebuild what ``to_dict`` returned, or raise a ``HardalignError`` if it is damaged."""
+        if isinstance(values, dict) and "corpus" in values:
+            values = {"corpus": values}
+        return build_record(cls, values, "the origin of the data")

@@ -198,7 +198,7 @@ def _runs(grid: dict[str, Any], data: dict[str, DataFiles]) -> Iterator[Run]:
             find_size(size)
         with _key("corpora"):
             if corpus not in data and corpus not in CORPORA and corpus not in registry():
-                raise HardalignError(unknown_corpus(corpus, tuple(CORPORA)))
+                raise HardalignError(unknown_corpus(corpus))
         for overrides in sweep:
             run = Run(corpus, system, size, seed, overrides, data.get(corpus))
             with _key("overrides"):

@@ -17,11 +17,10 @@ from hardalign.config import (
     of_model,
     of_training,
 )
-from hardalign.data.augmentation import hallucinate
 from hardalign.data.corpora import Corpus, load_corpus
 from hardalign.data.formats import FORMATS, Format, as_read_by
-from hardalign.data.known_forms import KnownForms
-from hardalign.data.origin import CorpusOrigin
+from hardalign.data.inflection import KnownForms, hallucinate
+from hardalign.data.reading import CorpusOrigin
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.errors import HardalignError
 from hardalign.files import build_record, read_json

@@ -11,9 +11,8 @@ from typing import cast
 from hardalign.data.check import quick_check
 from hardalign.data.corpora import Corpus
 from hardalign.data.formats import Example, Format, training_pairs
-from hardalign.data.known_forms import KnownForms
-from hardalign.data.origin import FileOrigin, Origin
-from hardalign.data.reading import Skipped, examples_of, read_examples
+from hardalign.data.inflection import KnownForms
+from hardalign.data.reading import FileOrigin, Origin, Skipped, examples_of, read_examples
 from hardalign.data.text import shorten
 from hardalign.data.vocabulary import Indexer, Vocabulary
 from hardalign.errors import HardalignError, InputError

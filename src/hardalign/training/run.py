@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from hardalign.data.augmentation import hallucinate
 from hardalign.data.formats import Example, evaluation_items, training_pairs
+from hardalign.data.inflection import hallucinate
 from hardalign.data.text import Symbols
 from hardalign.data.vocabulary import UNKNOWN, Encoded, Indexer
 from hardalign.errors import HardalignError

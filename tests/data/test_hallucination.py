@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from hardalign.data.augmentation import hallucinate
 from hardalign.data.formats import Example
+from hardalign.data.inflection import hallucinate
 from hardalign.errors import HardalignError
 
 

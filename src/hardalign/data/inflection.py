@@ -1,0 +1,213 @@
+"""What inflection learns from when there is little data: invented stems, and other known forms.
+
+Hallucination (Anastasopoulos & Neubig 2019; Silfverberg & al. 2017): where lemma and form share a
+stretch of at least three symbols, as an aligner sees them, all within the stretch but its first and
+last symbol is replaced, on both sides alike:
+
+    walk  walked  V;PST      →      wolutk  wolutked  V;PST
+
+so that a network learns which affix a tag asks for, and that a stem is copied whatever it is.
+
+Known forms: where the training data has *huses* as N;INDF;GEN;PL, the question *hus*, N;INDF;NOM;PL
+becomes
+
+    h u s || h u s e s      N;INDF;NOM;PL;1:N;1:INDF;1:GEN;1:PL
+
+so that whatever depends on the word alone, such as its declension, can be read instead of guessed.
+A form of the very tags that are asked for is never shown, so that words that were learned from and
+words that were not are asked about in the same way. The forms shown are those from which the one
+asked for follows most regularly: of all lemmas that have both cells, the share whose forms differ
+in the most frequent way. Where few lemmas have both, cells count by how many tags they share.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import accumulate, chain, islice, pairwise, permutations
+
+import msgspec
+
+from hardalign.data.formats import Example, training_pairs
+from hardalign.data.text import Symbols
+from hardalign.errors import HardalignError
+from hardalign.files import JSON_LIMIT
+
+SHORTEST = 3
+"""Symbols that a stretch must have."""
+KEPT = 3.0
+"""What a kept symbol adds to the score of an alignment, in nats."""
+PLENTY = 10
+"""With so many inventions for each pair all are drawn alike; with fewer, rare tags more often,
+whose affixes few examples teach least."""
+RARE = 10
+"""What is added to how often a tag occurs, so that what occurs once is not drawn all the time."""
+UNIGRAMS = 0.5
+"""The share of symbols that are drawn without regard to the symbol before."""
+SEPARATOR = "||"
+"""The source symbol before each known form."""
+PRIOR = 4.0
+"""How many lemmas the share of common tags counts for."""
+MOST_COMPARED = 1_000_000
+"""So many pairs of forms are compared, about a second's work, to learn what follows from what."""
+
+Stretch = tuple[int, int, int]
+"""Symbols that are the same on both sides: where they begin in source and target, how many."""
+Row = tuple[Symbols, Symbols, Symbols]
+"""Lemma, tags and form."""
+
+
+def hallucinate(examples: Sequence[Example], count: int, seed: int) -> list[Example]:
+    """Return so many invented examples, the same whenever the arguments are."""
+    if not count:
+        return []
+    places = [place for place in _stretches(list(training_pairs(examples))) if place[1]]
+    if not places:
+        raise HardalignError(
+            "cannot invent examples: no source shares three symbols in a row with its target, "
+            "as lemma and form of an inflection do; leave it out"
+        )
+    draw = random.Random(f"invent {seed}")
+    stems = [pair.source[j : j + length] for pair, own in places for j, _, length in own]
+    lengths = [len(stem) - 2 for stem in stems]
+    symbols = [symbol for stem in stems for symbol in stem]
+    after: defaultdict[str, list[str]] = defaultdict(list)
+    for before, symbol in chain.from_iterable(map(pairwise, stems)):
+        after[before].append(symbol)
+
+    def inside(before: str) -> Symbols:
+        """Draw the inside of a stem after its first symbol."""
+        drawn = [before]
+        for _ in range(draw.choice(lengths)):
+            followers = after.get(drawn[-1])
+            if not followers or draw.random() < UNIGRAMS:
+                followers = symbols
+            drawn.append(draw.choice(followers))
+        return tuple(drawn[1:])
+
+    def invented(pair: Example, stretches: list[Stretch]) -> Example:
+        source, target = pair.source, pair.targets[0]
+        for j, i, length in reversed(stretches):  # from the right, so that places stay
+            new = inside(source[j])
+            source = source[: j + 1] + new + source[j + length - 1 :]
+            target = target[: i + 1] + new + target[i + length - 1 :]
+        return replace(pair, source=source, targets=(target,), text="", line=0)
+
+    if count >= PLENTY * len(places):
+        return [invented(*draw.choice(places)) for _ in range(count)]
+    tags = Counter(tag for pair, _ in places for tag in pair.tags)
+    rarest = [min((tags[tag] for tag in pair.tags), default=0) for pair, _ in places]
+    weights = list(accumulate((RARE + n) ** -0.5 for n in rarest))
+    return [invented(*draw.choices(places, cum_weights=weights)[0]) for _ in range(count)]
+
+
+def _stretches(pairs: Sequence[Example]) -> list[tuple[Example, list[Stretch]]]:
+    """Return pairs with their stretches, by an aligner that has learned from the pairs."""
+    import numpy as np
+
+    from hardalign import aligner
+
+    sides = [(pair.source, pair.targets[0]) for pair in pairs]
+    numbers = {symbol: n for n, symbol in enumerate(sorted({s for x, y in sides for s in x + y}))}
+    numbered = [([numbers[s] for s in x], [numbers[s] for s in y]) for x, y in sides]
+    table = aligner.fit(numbered, len(numbers), len(numbers))
+    # Few pairs do not teach an aligner that a symbol is most often kept.
+    table[np.diag_indices_from(table)] += KEPT
+    found = []
+    for pair, path in zip(pairs, aligner.align(table, numbered), strict=True):
+        stretches, length = [], 0
+        for j, i in [*path, (None, None)]:
+            if j is not None and i is not None and pair.source[j] == pair.targets[0][i]:
+                length, last = length + 1, (j, i)
+                continue
+            if length >= SHORTEST:
+                stretches.append((last[0] - length + 1, last[1] - length + 1, length))
+            length = 0
+        found.append((pair, stretches))
+    return found
+
+
+@dataclass(frozen=True)
+class KnownForms:
+    """The forms of a model's training data, and how many of them a question is given."""
+
+    rows: tuple[Row, ...]
+    count: int
+
+    @classmethod
+    def of(cls, examples: Iterable[Example], count: int) -> KnownForms:
+        """Collect the forms of examples."""
+        pairs = training_pairs(examples)
+        rows = dict.fromkeys((pair.source, pair.tags, pair.targets[0]) for pair in pairs)
+        known = cls(tuple(rows), count)
+        if all(len({tags for tags, _ in cells}) == 1 for cells in known._paradigms.values()):
+            raise HardalignError(
+                "there are no known forms to learn from: no source occurs with different tags, as "
+                "a lemma does in a list of its forms; leave them out"
+            )
+        if len(known.to_bytes()) > JSON_LIMIT:
+            raise HardalignError(
+                f"{len(rows):,} forms are too many to be kept with a model as known forms; give "
+                "fewer, or leave them out"
+            )
+        return known
+
+    def beside(self, example: Example) -> Example:
+        """Return an example with known forms of its lemma after it, and their tags, numbered."""
+        paradigm = self._paradigms.get(example.source, ())
+        cells = [cell for cell in paradigm if cell[0] != example.tags]
+        cells.sort(key=lambda cell: self._regular(cell[0], example.tags), reverse=True)
+        source, tags = example.source, example.tags
+        for number, (known_tags, form) in enumerate(cells[: self.count], start=1):
+            source += (SEPARATOR, *form)
+            tags += tuple(f"{number}:{tag}" for tag in known_tags)
+        return replace(example, source=source, tags=tags)
+
+    def to_bytes(self) -> bytes:
+        """Return the forms as JSON, one a line."""
+        lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in self.rows)
+        return "".join(lines).encode(errors="surrogatepass")
+
+    @classmethod
+    def from_bytes(cls, content: bytes, count: int) -> KnownForms:
+        """Rebuild what ``to_bytes`` returned, or raise a ``HardalignError`` if it is damaged."""
+        try:
+            text = content.decode(errors="surrogatepass")
+            # A symbol may be a line break of Unicode: lines end with \n alone.
+            rows = [json.loads(line) for line in text.removesuffix("\n").split("\n")]
+            return cls(msgspec.convert(rows, tuple[Row, ...]), count)
+        except (ValueError, RecursionError, msgspec.ValidationError) as error:
+            raise HardalignError(f"damaged: {error}") from error
+
+    @cached_property
+    def _paradigms(self) -> dict[Symbols, list[tuple[Symbols, Symbols]]]:
+        """Tags and form of each cell that is known of a lemma."""
+        paradigms = defaultdict(list)
+        for lemma, tags, form in self.rows:
+            paradigms[lemma].append((tags, form))
+        return dict(paradigms)
+
+    @cached_property
+    def _regularity(self) -> dict[tuple[Symbols, Symbols], tuple[int, int]]:
+        """How many lemmas have both of two cells, and how many of these differ most regularly."""
+        from rapidfuzz.distance import Prefix
+
+        changes: defaultdict[tuple[Symbols, Symbols], Counter[tuple[Symbols, Symbols]]]
+        changes = defaultdict(Counter)
+        pairs = chain.from_iterable(permutations(cells, 2) for cells in self._paradigms.values())
+        for (tags, form), (other_tags, other) in islice(pairs, MOST_COMPARED):
+            if tags != other_tags:
+                same = Prefix.similarity(form, other)
+                changes[tags, other_tags][form[same:], other[same:]] += 1
+        return {cells: (own.total(), max(own.values())) for cells, own in changes.items()}
+
+    def _regular(self, known: Symbols, asked: Symbols) -> float:
+        """Return how regularly a form of some tags follows from one of others, from 0 to 1."""
+        lemmas, regular = self._regularity.get((known, asked), (0, 0))
+        one, other = set(known), set(asked)
+        common = len(one & other) / max(1, len(one | other))
+        return (regular + PRIOR * common) / (lemmas + PRIOR)
