@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hardalign.version import __version__
+from hardalign import __version__
 
 project = "hardalign"
 author = "the hardalign developers"

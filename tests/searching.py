@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from hardalign.batches import Batch
 from hardalign.data.vocabulary import BEGIN, END, RESERVED, Encoded
-from hardalign.search import Hypothesis, Read, beam_search, greedy
+from hardalign.search import Hypothesis, beam_search, greedy
 from hardalign.systems.batch import Targets, Words
 from hardalign.systems.lattice import Lattice
 from hardalign.systems.model import Answering, Step
@@ -32,24 +33,19 @@ def strings(hypotheses: Sequence[Hypothesis]) -> list[tuple[int, ...]]:
     return [tuple(hypothesis.symbols) for hypothesis in hypotheses]
 
 
-def read(runtime: Answering, pairs: Sequence[Encoded], words: Words | None = None) -> Read:
-    words = words or Words.of(pairs)
-    return Read(runtime, words, runtime.read(words))
-
-
 def greedily(
     runtime: Answering, pairs: Sequence[Encoded], words: Words | None = None
 ) -> list[Hypothesis]:
     """Greedy search for all of some words."""
-    return greedy(read(runtime, pairs, words), np.arange(len(pairs)))
+    return greedy(Batch(runtime, pairs, words), np.arange(len(pairs)))
 
 
 def beams(
     runtime: Answering, pairs: Sequence[Encoded], width: int, **options: Any
 ) -> list[list[Hypothesis]]:
     """Beam search for all of some words."""
-    words = read(runtime, pairs, options.pop("words", None))
-    return beam_search(words, np.arange(len(pairs)), width, **options)
+    batch = Batch(runtime, pairs, options.pop("words", None))
+    return beam_search(batch, np.arange(len(pairs)), width, **options)
 
 
 def noisy(pairs: Sequence[Encoded], columns: int, seed: int) -> Words:

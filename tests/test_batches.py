@@ -15,20 +15,24 @@ import pytest
 from threadpoolctl import ThreadpoolController
 
 from hardalign import batches
+from hardalign import search as searching
 from hardalign.batches import (
+    Aligned,
     Batch,
-    cumulative_probability,
     estimate,
     in_batches,
     in_order,
     log_likelihoods,
     pair_length,
-    predictions,
-    sample_alignments,
 )
 from hardalign.data.vocabulary import END, UNKNOWN, Encoded
-from hardalign.errors import HardalignError
-from hardalign.search import Aligned, Hypothesis, Search
+from hardalign.search import (
+    Hypothesis,
+    Search,
+    cumulative_probability,
+    find_strings,
+    predictions,
+)
 from hardalign.systems import SYSTEMS
 from hardalign.systems.batch import Targets, Words
 from hardalign.systems.model import Answering
@@ -64,7 +68,7 @@ def answer(
 ) -> Iterator[list[Hypothesis]]:
     return in_batches(
         runtime,
-        lambda some, places: Batch(runtime, some).search(search, places, **options),
+        lambda some, places: find_strings(Batch(runtime, some), search, places, **options),
         words,
         lambda word: (search.width + 1) // 2 * len(word.source),
         results=search.most,
@@ -155,8 +159,8 @@ def test_scores_are_the_log_likelihoods_and_in_order(
     system: str, words: list[Encoded], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A search that leaves much out, so that its own sums would not do.
-    monkeypatch.setattr(batches, "TOLERANCE", 0.5)
-    monkeypatch.setattr(batches, "FEW_SYMBOLS", 0)
+    monkeypatch.setattr(searching, "TOLERANCE", 0.5)
+    monkeypatch.setattr(searching, "FEW_SYMBOLS", 0)
     runtime = talkative(system, dtype=np.float32, scale=4.0)
     inexact = 0
     for search in SEARCHES:
@@ -236,15 +240,15 @@ def test_the_shortest_list_that_covers_the_mass(system: str, mass: float) -> Non
 
 def test_beams_are_widened_only_where_they_must(monkeypatch: pytest.MonkeyPatch) -> None:
     widths: list[tuple[int, int]] = []
-    search = batches.beam_search
+    search = searching.beam_search
 
     def spy(*arguments: Any, **options: Any) -> Any:
         *_, which, width = arguments
         widths.append((width, len(which)))
         return search(*arguments, **options)
 
-    monkeypatch.setattr(batches, "beam_search", spy)
-    monkeypatch.setattr(batches, "MASS_BEAM_LIMIT", 32)
+    monkeypatch.setattr(searching, "beam_search", spy)
+    monkeypatch.setattr(searching, "MASS_BEAM_LIMIT", 32)
     words = random_pairs(12, longest=3, seed=1)
     lists = list(answer(tiny_runtime(scale=3.0, end=3.0), words, Search(mass=0.9)))
     short = [own for own in lists if cumulative_probability(own)[-1] < 0.9]
@@ -361,11 +365,10 @@ def test_what_cannot_be_written_has_no_estimate() -> None:
 
 def test_noise_close_to_1_draws_what_is_possible() -> None:
     runtime, pair = tiny_runtime("hard-monotonic", dtype=np.float32), random_pair(4, 3)
-    almost = np.full((4, 2), np.nextafter(1.0, 0.0))
-    assert (sample_alignments(runtime, pair, almost) == len(pair.source) - 1).all()
-    assert (sample_alignments(runtime, pair, np.zeros((4, 2))) == 0).all()
-    with pytest.raises(HardalignError, match="posterior"):
-        sample_alignments(tiny_runtime("soft"), pair, almost)
+    lattice = runtime.follow(runtime.read(Words.of([pair])), Targets.of([0], [pair.target]))
+    almost = np.full((1, 4, 2), np.nextafter(1.0, 0.0))
+    assert (lattice.samples(almost) == len(pair.source) - 1).all()
+    assert (lattice.samples(np.zeros((1, 4, 2))) == 0).all()
 
 
 threads = pytest.mark.parametrize("count", [1, 2, 5])

@@ -187,7 +187,12 @@ def test_the_bundled_dictionary_is_looked_up_by_default() -> None:
 def test_own_words_come_before_the_bundled_ones(tmp_path: Path) -> None:
     mine = tmp_path / "mine.tsv"
     mine.write_text("have\tK\nzyx\tZ IH1 K S\n")
-    g2p = hardalign.load("en-g2p", lexicon=[mine])
+    for files in ([mine], mine, str(mine)):
+        assert hardalign.load("en-g2p", lexicon=files)("have").text == "K"
+    g2p = hardalign.load("en-g2p", lexicon=[mine], ipa=True)
+    assert [g2p(word).text for word in ("do", "zyx", "action")] == ["du", "zɪks", "ˈækʃən"]
+    assert g2p("action").symbols == ("AE1", "K", "SH", "AH0", "N")
+    g2p.ipa = False
     assert [g2p(word).text for word in ("have", "do", "zyxes")] == [
         *("K", "D UW1", "Z IH1 K S IH0 Z")
     ]

@@ -379,11 +379,22 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
         lambda g2p: g2p.answers([], Search(), threads=0),
         lambda g2p: g2p.score([], threads=0),
         lambda g2p: g2p.align_pairs([], threads=-1),
+        lambda g2p: next(g2p.answers(["cat"], Search())),
+        lambda g2p: next(g2p.score([("cat", "K")])),
+        lambda _: hardalign.load(3),  # type: ignore[arg-type]
+        lambda _: hardalign.load("en-g2p", lexicon=3),  # type: ignore[arg-type]
     ],
 )
 def test_what_is_no_string_and_no_number_is_named(ask: Callable[[Any], Any]) -> None:
-    with pytest.raises(HardalignError, match=r"must be (a string|a whole number)"):
+    with pytest.raises(
+        HardalignError, match=r"must be (a string|a whole number|an Example|a file)"
+    ):
         ask(hardalign.load("en-g2p"))
+
+
+def test_only_arpabet_is_written_as_ipa() -> None:
+    with pytest.raises(HardalignError, match="ARPAbet"):
+        hardalign.load("fr-g2p", ipa=True)
 
 
 def test_a_prediction_is_a_value_on_one_line() -> None:

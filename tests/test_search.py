@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hardalign.batches import log_likelihoods
+from hardalign.batches import Batch, log_likelihoods
 from hardalign.data.vocabulary import BEGIN, END, UNKNOWN, Encoded
 from hardalign.errors import HardalignError
 from hardalign.search import (
@@ -41,7 +41,6 @@ from searching import (
     greedily,
     noisy,
     numbers,
-    read,
     sources,
     strings,
 )
@@ -163,7 +162,7 @@ def draw(
     runtime: Answering, pairs: Sequence[Encoded], seed: int = 0, words: Words | None = None
 ) -> list[Hypothesis]:
     noise = uniform_noise([(seed, k) for k in range(len(pairs))], [len(p.source) for p in pairs])
-    return sample(read(runtime, pairs, words), np.arange(len(pairs)), noise)
+    return sample(Batch(runtime, pairs, words), np.arange(len(pairs)), noise)
 
 
 @systems
@@ -211,9 +210,9 @@ def test_the_impossible_is_never_drawn(system: str, value: float) -> None:
     """Noise at both ends of its range, where only one action is possible."""
     noise = np.full((len(WORDS), 200), value)
     every = np.arange(len(WORDS))
-    assert not any(strings(sample(read(tiny_runtime(system, end=1e6), WORDS), every, noise)))
+    assert not any(strings(sample(Batch(tiny_runtime(system, end=1e6), WORDS), every, noise)))
     # Where nothing ends, a pointer that has come to the end of its word must go on writing.
-    endless = read(tiny_runtime(system, end=-1e6), WORDS)
+    endless = Batch(tiny_runtime(system, end=-1e6), WORDS)
     for pair, found in zip(WORDS, sample(endless, every, noise), strict=True):
         assert len(found.symbols) == LENGTH_LIMIT * len(pair.source)
         assert not found.finished
@@ -429,7 +428,7 @@ def test_the_search_goes_on_for_as_many_as_are_wanted() -> None:
 def test_only_the_words_that_are_wanted_are_answered() -> None:
     runtime = ending("hard")
     which = [3, 0, 3]
-    some = beam_search(read(runtime, WORDS), np.array(which), 4, keep=2)
+    some = beam_search(Batch(runtime, WORDS), np.array(which), 4, keep=2)
     every = beams(runtime, WORDS, 4, keep=2)
     assert [strings(one) for one in some] == [strings(every[k]) for k in which]
 
@@ -607,9 +606,9 @@ def test_paths_go_on_while_they_may_add_up_to_the_best_string(
 def test_what_a_search_leaves_out_depends_on_its_own_word_alone(system: str) -> None:
     """The tolerance is shared among a word's own positions, however long its batch mates are."""
     runtime = tiny_runtime(system, scale=5.0, end=2.0)
-    alone = [greedy(read(runtime, [word]), np.array([0]), 0.7)[0] for word in WORDS]
+    alone = [greedy(Batch(runtime, [word]), np.array([0]), 0.7)[0] for word in WORDS]
     more = [*WORDS, random_pair(60, 0)]
-    together = greedy(read(runtime, more), np.arange(len(more)), 0.7)[:-1]
+    together = greedy(Batch(runtime, more), np.arange(len(more)), 0.7)[:-1]
     exact = greedily(runtime, WORDS)
     assert strings(together) == strings(alone)
     scores = [one.log_prob for one in alone]

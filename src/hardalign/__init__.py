@@ -13,7 +13,6 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from hardalign.errors import HardalignError, InputError
-from hardalign.version import __version__
 
 if TYPE_CHECKING:
     from hardalign.alignment import Alignment
@@ -21,6 +20,8 @@ if TYPE_CHECKING:
     from hardalign.predictor import Prediction, Predictor, load
     from hardalign.training.api import train
     from hardalign.training.members import join
+
+__version__ = "0.3.0"
 
 __all__ = [
     "Alignment",

@@ -25,6 +25,7 @@ import safetensors
 import safetensors.numpy
 from numpy.typing import NDArray
 
+from hardalign import __version__
 from hardalign.config import LEARNING_ONLY, ModelConfig, TrainingConfig
 from hardalign.data.formats import Format
 from hardalign.data.inflection import KnownForms
@@ -43,7 +44,6 @@ from hardalign.files import (
     write_bytes,
 )
 from hardalign.systems.parameters import TRAINING_ONLY, parameter_shapes
-from hardalign.version import __version__
 
 Tensors = dict[str, NDArray[Any]]
 
@@ -407,6 +407,8 @@ def find_model(model: str | Path) -> Path:
     Raises:
         HardalignError: If it lies in a folder that may not be searched, or cannot be a name.
     """
+    if not isinstance(model, str | Path):
+        raise HardalignError(f"a model must be a string or a path, not {model!r}")
     folder = Path(model)
     with explained(folder, "read"):
         if (folder / RUN).is_file():

@@ -15,14 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardalign.alignment import Alignment
-from hardalign.batches import (
-    Batch,
-    cumulative_probability,
-    estimate,
-    in_batches,
-    pair_length,
-    sample_alignments,
-)
+from hardalign.batches import WINDOW, Aligned, Batch, estimate, in_batches, pair_length
 from hardalign.data.folding import Folding, trimmed
 from hardalign.data.formats import Example, training_pairs
 from hardalign.data.lexicon import BESIDE, Lexicon, Origin, read_lexicon
@@ -30,15 +23,21 @@ from hardalign.data.text import Symbols
 from hardalign.data.vocabulary import UNKNOWN, Encoded, UnknownSymbols, symbol_counts
 from hardalign.errors import HardalignError
 from hardalign.model_folder import Description, find_language, find_model, load_members
-from hardalign.search import MAX_WIDTH, Aligned, Hypothesis, Search, require_int
+from hardalign.search import (
+    MAX_WIDTH,
+    Hypothesis,
+    Search,
+    cumulative_probability,
+    find_strings,
+    require_int,
+)
 from hardalign.systems import SCORES, System, find_system
+from hardalign.systems.batch import Targets, Words
 from hardalign.systems.build import build_members
 from hardalign.systems.model import Answering
 from hardalign.systems.options import indexer
 from hardalign.systems.parameters import ALIGNER_TABLE
 
-WINDOW = 8192
-"""Words looked up at a time, so that others of similar length are answered together."""
 FREED = (1 << 25) - (1 << 16)
 """Bytes; from 32 MB on the C library takes no notice."""
 
@@ -54,9 +53,9 @@ class Prediction:
     source: str
     """As it was given."""
     text: str
-    """The predicted target, spelled as in the training data."""
+    """The predicted target, spelled as in the training data; in IPA if it was loaded so."""
     symbols: Symbols
-    """The same, cut into symbols."""
+    """The same as the model wrote it, cut into symbols."""
     log_prob: float
     """log p(y | x), natural logarithm; ``Predictor.system.score`` says what kind of value it is."""
     finished: bool = True
@@ -74,13 +73,8 @@ class Prediction:
     """Whether a lexicon had the answer, or the model found it."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns it as JSON can hold it: all but the source, the tags and alpha."""
-        content = {
-            "text": self.text,
-            "symbols": self.symbols,
-            "log_prob": self.log_prob,
-            "finished": self.finished,
-        }
+        """Return it as JSON can hold it: all but the source, the tags and alpha."""
+        content = {name: getattr(self, name) for name in _SHOWN}
         return content | ({"alignment": self.alignment.to_dict()} if self.alignment else {})
 
     def __str__(self) -> str:
@@ -92,6 +86,7 @@ class Prediction:
         return f"<Prediction {self.source!r}{tags} → {self.text!r}, {score}>"
 
 
+_SHOWN = ("text", "symbols", "log_prob", "finished")
 NOTHING = Prediction("", "", (), 0.0)
 """The answer to a blank line, which keeps output and input side by side."""
 
@@ -111,6 +106,9 @@ class Predictor:
     >>> g2p("action").text
     'AE1 K SH AH0 N'
     """
+
+    ipa = False
+    """Whether the ``text`` of predictions is written in IPA."""
 
     def __init__(
         self,
@@ -161,7 +159,7 @@ class Predictor:
     def __call__(
         self, source: str | Iterable[str], *, beam: int | None = None, nbest: int | None = None
     ) -> Prediction | list[Prediction] | list[list[Prediction]]:
-        """Answers one string, or each of several; known words from the lexicon, if there is one.
+        """Answer one string, or each of several; known words from the lexicon, if there is one.
 
         >>> g2p("read", nbest=2)[1].text
         'R IY1 D'
@@ -175,7 +173,7 @@ class Predictor:
             UnknownSymbolsWarning: If a source has symbols that the model has never seen.
         """
         search = Search(beam=beam, nbest=nbest)
-        if not isinstance(source, str | Iterable):
+        if not isinstance(source, Iterable) or isinstance(source, bytes):
             raise HardalignError(f"a source must be a string or several of them, not {source!r}")
         examples = map(self.example, [source] if isinstance(source, str) else source)
         lists = list(self.respond(examples, search))
@@ -184,7 +182,7 @@ class Predictor:
         return answers[0] if isinstance(source, str) else answers
 
     def sample(self, source: str, samples: int, *, seed: int = 0) -> list[Prediction]:
-        """Draws strings from the model's distribution, independently: some may be equal.
+        """Draw strings from the model's distribution, independently: some may be equal.
 
         Warns:
             UnknownSymbolsWarning: If the source has symbols that the model has never seen.
@@ -195,7 +193,7 @@ class Predictor:
         return own
 
     def log_prob(self, source: str, target: str) -> float:
-        """Returns log p(target | source), natural logarithm; −inf if it cannot be written.
+        """Return log p(target | source), natural logarithm; −inf if it cannot be written.
 
         Warns:
             UnknownSymbolsWarning: If source or target have symbols that the model has never seen.
@@ -205,7 +203,7 @@ class Predictor:
         return math.fsum(next(self.score([pair])))
 
     def align(self, source: str, target: str) -> Alignment:
-        """Returns which source symbol each symbol of a given target came from.
+        """Return which source symbol each symbol of a given target came from.
 
         Raises:
             HardalignError: If the target has a symbol that the model has never seen.
@@ -219,7 +217,7 @@ class Predictor:
     def sample_alignments(
         self, source: str, target: str, n: int, *, seed: int = 0
     ) -> NDArray[np.int64]:
-        """Draws whole alignments of a pair from p(a | x, y), exactly.
+        """Draw whole alignments of a pair from p(a | x, y), exactly.
 
         Args:
             source: The source string.
@@ -238,11 +236,13 @@ class Predictor:
         pair = self._writable(source, target)
         self._warn(self._unknown(pair))
         encoded = self.indexer.pair(self.as_read(pair))
-        noise = np.random.default_rng(seed).random((len(encoded.target), n))
-        return np.asarray(sample_alignments(self._runtime, encoded, noise)[:-1].T, np.int64)
+        noise = np.random.default_rng(seed).random((1, len(encoded.target), n))
+        memory = self._runtime.read(Words.of([encoded]))
+        lattice = self._runtime.follow(memory, Targets.of([0], [encoded.target]))
+        return np.asarray(lattice.samples(noise)[0, :-1].T, np.int64)
 
     def example(self, text: str) -> Example:
-        """Cuts a source string into symbols as the training data was cut.
+        """Cut a source string into symbols as the training data was cut.
 
         Raises:
             HardalignError: If it has no symbols, or no tags although the model needs them.
@@ -250,10 +250,12 @@ class Predictor:
         return self.description.format.source_example(text)
 
     def as_read(self, example: Example) -> Example:
-        """Returns an example as the model reads it: with known forms beside it, if it has any.
+        """Return an example as the model reads it: with known forms beside it, if it has any.
 
         The columns of alphas and alignments are those of what this returns.
         """
+        if not isinstance(example, Example):
+            raise HardalignError(f"it must be an Example, see `example`, not {example!r:.50}")
         forms = self.description.known_forms
         if self._tags:
             example = replace(example, tags=self._tags)
@@ -269,7 +271,7 @@ class Predictor:
         threads: int = 1,
         first: int = 0,
     ) -> Iterator[list[Prediction]]:
-        """Answers a stream of any length in constant memory, in its own order.
+        """Answer a stream of any length in constant memory, in its own order.
 
         Args:
             examples: What to predict; one without source symbols gets one empty prediction.
@@ -292,19 +294,16 @@ class Predictor:
                 f" are not exact probabilities ({SCORES[self.system.score]})"
             )
 
-        def work(batch: Sequence[_Question], places: Sequence[int]) -> Iterator[list[Prediction]]:
+        def work(batch: Sequence[_Question], places: Sequence[int]) -> list[list[Prediction]]:
+            lists = [[NOTHING] for _ in batch]
             asked = [k for k, question in enumerate(batch) if question.example.source]
-            lists: Iterator[list[Hypothesis]] = iter(())
             if asked:
                 words = Batch(self._runtime, [batch[k].encoded for k in asked])
-                of_words = [first + places[k] for k in asked]
-                found = words.search(search, of_words, exact=exact, alignments=alignments)
-                lists = iter(found)
-            for question in batch:
-                if question.example.source:
-                    yield [self._prediction(question, one) for one in next(lists)]
-                else:
-                    yield [NOTHING]
+                at = [first + places[k] for k in asked]
+                found = find_strings(words, search, at, exact=exact, alignments=alignments)
+                for k, strings in zip(asked, found, strict=True):
+                    lists[k] = [self._prediction(batch[k], one) for one in strings]
+            return lists
 
         return in_batches(
             self._runtime,
@@ -328,7 +327,7 @@ class Predictor:
         threads: int = 1,
         first: int = 0,
     ) -> Iterator[list[Prediction]]:
-        """Answers a stream as ``answers`` does, but known words from the lexicon.
+        """Answer a stream as ``answers`` does, but known words from the lexicon.
 
         Several pronunciations of a known word are ordered by the model's probability. If more
         strings are wanted (``nbest``, ``mass``), those that the model finds come after them.
@@ -372,7 +371,7 @@ class Predictor:
             first += len(window)
 
     def look_up(self, example: Example, folding: Folding | None = None) -> Example:
-        """Returns an example as ``respond`` asks it; its targets are what the lexicon has."""
+        """Return an example as ``respond`` asks it; its targets are what the lexicon has."""
         folding = folding or Folding(self.description.vocabulary.source)
         source, look_up = trimmed(example.source, folding.alphabet), self.lexicon.pronunciations
         targets = look_up(source)
@@ -390,7 +389,7 @@ class Predictor:
         ranked: bool,
         threads: int,
     ) -> Iterator[list[Prediction]]:
-        """Yields the answers to known words, whose pronunciations are their targets."""
+        """Yield the answers to known words, whose pronunciations are their targets."""
         scored = [exact or (ranked and len(example.targets) > 1) for example in examples]
         pairs = training_pairs(compress(examples, scored))
         scores = iter([math.fsum(own) for own in self.score(pairs, threads=threads)])
@@ -398,12 +397,11 @@ class Predictor:
         if alignments:
             pairs = training_pairs(examples)
             aligned = iter([one for _, one in self.align_pairs(pairs, threads=threads)])
-        spell = self.description.format.join_target
         for example, is_scored in zip(examples, scored, strict=True):
             known = [
                 Prediction(
                     example.text,
-                    spell(symbols),
+                    self._spell(symbols),
                     symbols,
                     next(scores) if is_scored else 0.0,
                     alignment=next(aligned),
@@ -415,7 +413,7 @@ class Predictor:
             yield sorted(known, key=lambda one: -one.log_prob) if ranked else known
 
     def score(self, pairs: Iterable[Example], *, threads: int = 1) -> Iterator[list[float]]:
-        """Scores a stream of pairs in constant memory, in its own order.
+        """Score a stream of pairs in constant memory, in its own order.
 
         Args:
             pairs: Examples of one target each, as ``training_pairs`` makes them.
@@ -435,7 +433,7 @@ class Predictor:
     def estimate(
         self, pairs: Iterable[Example], particles: int, *, seed: int = 0
     ) -> Iterator[float]:
-        """Estimates log p(y | x) of pairs where it cannot be computed: by particles.
+        """Estimate log p(y | x) of pairs where it cannot be computed: by particles.
 
         The mean weight of the particles is an unbiased estimate of p(y | x), so that its logarithm
         is a little too low on average, and less so with more of them.
@@ -472,7 +470,7 @@ class Predictor:
     def align_pairs(
         self, pairs: Iterable[Example], *, threads: int = 1
     ) -> Iterator[tuple[Example, Alignment | None]]:
-        """Aligns a stream of pairs in constant memory, in its own order.
+        """Align a stream of pairs in constant memory, in its own order.
 
         Args:
             pairs: Examples of one target each, as ``training_pairs`` makes them.
@@ -513,14 +511,13 @@ class Predictor:
 
     def _prediction(self, question: _Question, found: Hypothesis) -> Prediction:
         example, read, encoded = question
-        vocabulary = self.description.vocabulary
-        symbols = vocabulary.target.decode(found.symbols, encoded.oov)
+        symbols = self.description.vocabulary.target.decode(found.symbols, encoded.oov)
         alignment = None
         if found.aligned is not None:
             alignment = self._alignment(replace(read, targets=(symbols,)), found.aligned)
         return Prediction(
             example.text,
-            self.description.format.join_target(symbols),
+            self._spell(symbols),
             symbols,
             found.log_prob,
             found.finished,
@@ -530,8 +527,15 @@ class Predictor:
             example.tags,
         )
 
+    def _spell(self, symbols: Symbols) -> str:
+        if self.ipa:
+            from hardalign.text.ipa import arpabet_to_ipa
+
+            return arpabet_to_ipa(symbols)
+        return self.description.format.join_target(symbols)
+
     def _alignment(self, pair: Example, aligned: Aligned) -> Alignment:
-        """Returns the alignment of a pair that the model has read."""
+        """Return the alignment of a pair that the model has read."""
         strings = pair.source, pair.targets[0], pair.tags
         kind, system = self.system.alignment, self.description.model.system
         return Alignment(*strings, aligned.weights, kind, system, aligned.path)
@@ -541,7 +545,7 @@ class Predictor:
         return replace(self.example(source), targets=(symbols,))
 
     def _writable(self, source: str, target: str) -> Example:
-        """Returns a pair whose target the model can write."""
+        """Return a pair whose target the model can write."""
         pair = self._pair(source, target)
         if missing := self.indexer.unwritable(pair):
             raise HardalignError(
@@ -553,7 +557,7 @@ class Predictor:
         return tuple(self.description.vocabulary.source.unknown(example.source, example.tags))
 
     def _warn(self, symbols: Iterable[str], unwritable: Iterable[str] = ()) -> None:
-        """Warns, at the place where the user called, of symbols that the model has never seen."""
+        """Warn, at the place where the user called, of symbols that the model has never seen."""
         unknown = UnknownSymbols(self.description.vocabulary.source)
         unknown.counts.update(symbols)
         if report := unknown.report():
@@ -564,7 +568,7 @@ class Predictor:
 
 
 def _fewest(predictions: list[Prediction], search: Search) -> list[Prediction]:
-    """Returns as many of some predictions as were asked for, from the first."""
+    """Return as many of some predictions as were asked for, from the first."""
     if search.mass is None:
         return predictions[: search.nbest or 1]
     sums = cumulative_probability(predictions)
@@ -577,9 +581,10 @@ def load(
     language: str | None = None,
     tags: str | None = None,
     temperature: float | None = None,
-    lexicon: Sequence[str | Path] | None = (),
+    lexicon: str | Path | Sequence[str | Path] | None = (),
+    ipa: bool = False,
 ) -> Predictor:
-    """Loads a model folder that ``hardalign train`` wrote, or a bundled model by its name.
+    """Load a model folder that ``hardalign train`` wrote, or a bundled model by its name.
 
     >>> hardalign.load("g2p", language="de")("Straße").text
     'ʃ t ʁ aː s ə'
@@ -591,8 +596,9 @@ def load(
         tags: Of all sources, which are then given without them.
         temperature: At which to answer, if not at that which training found: 1 gives the
             probabilities as they were learned, more makes them more alike.
-        lexicon: Files of known words, see ``data.lexicon``, which come before the lexicon that the
-            model brings, if it does. None: only the model is asked.
+        lexicon: One or more files of known words, see ``data.lexicon``, which come before the
+            lexicon that the model brings, if it does. None: only the model is asked.
+        ipa: Spell the ``text`` of predictions in IPA, for a model that writes ARPAbet.
 
     Raises:
         HardalignError: If the folder, or a file in it, is missing or damaged.
@@ -623,13 +629,22 @@ def load(
         columns = tuple(one for one in description.format.columns if one != "tags")
         layout = replace(description.format, columns=columns)
         description = replace(description, format=layout)
+    if ipa:
+        from hardalign.text.ipa import check_arpabet
+
+        check_arpabet(description.vocabulary.target.letters)
     known = None
     if lexicon is not None:
+        files = [lexicon] if isinstance(lexicon, str | Path) else lexicon
+        if not isinstance(files, Sequence):
+            raise HardalignError(f"a lexicon must be a file or several of them, not {lexicon!r}")
         beside = folder / (f"lexicon-{fixed[0]}.tsv" if fixed else BESIDE)
         known = read_lexicon(
-            lexicon,
+            files,
             description.format,
             description.vocabulary.target,
             beside if beside.is_file() else None,
         )
-    return Predictor(runtime, description, parameters, known, fixed)
+    predictor = Predictor(runtime, description, parameters, known, fixed)
+    predictor.ipa = ipa
+    return predictor

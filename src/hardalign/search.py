@@ -1,18 +1,20 @@
-"""Search for target strings in a batch of words: greedy, beam and samples."""
+"""Search for target strings in a batch of words: greedy, beam, probability mass and samples."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from itertools import islice
-from typing import Any, NamedTuple
+import math
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, islice
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hardalign.data.vocabulary import BEGIN, END
+from hardalign.batches import Aligned, Batch, in_batches
+from hardalign.data.vocabulary import BEGIN, END, Encoded
 from hardalign.errors import HardalignError
-from hardalign.systems.batch import Words
 from hardalign.systems.lattice import quiet
 from hardalign.systems.model import LENGTH_LIMIT, Answering
 from hardalign.systems.ops.numpy import Bools, Floats, Ints, logsumexp
@@ -25,8 +27,15 @@ MAX_WIDTH = 10_000
 """The widest beam, and the most strings for one word: all of them are in memory at a time."""
 SLACK = 1e-4
 """Tolerance between log-probabilities of the same string computed in different batches."""
-
-Model = Answering
+TOLERANCE = 1e-6
+"""Probability that a step of a search may leave out: about what float32 loses anyway."""
+EXACT_TOLERANCE = 1e-9
+"""The same for a greedy search whose scores must be exact: the symbol it chooses has at least the
+average probability. A beam's symbols may be improbable, so its strings are scored again."""
+FEW_SYMBOLS = 64
+"""With so few source symbols in a batch, a beam leaves nothing out: cheaper than scoring again."""
+SAMPLES = 512
+"""Strings drawn at a time, to bound memory."""
 
 
 @dataclass(frozen=True)
@@ -82,25 +91,11 @@ class Search:
 
 
 def require_int(name: str, value: object, least: int, most: int | None = None) -> None:
-    """Require an int (not a bool) between least and most.
-
-    Raises:
-        HardalignError: If it is none.
-    """
+    """Require an int (not a bool) between least and most."""
     integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not integer or value < least or (most is not None and value > most):  # type: ignore[operator]
         bounds = f"from {least} to {most}" if most is not None else f"at least {least}"
         raise HardalignError(f"{name} must be a whole number {bounds}, not {value!r}")
-
-
-@dataclass(frozen=True)
-class Aligned:
-    """The alignment of a pair, as numbers."""
-
-    weights: Floats
-    """[target symbols and end; begin, tags, source symbols, end]"""
-    path: list[int]
-    """The most probable alignment: a column of ``weights`` for each row."""
 
 
 @dataclass(frozen=True)
@@ -117,20 +112,56 @@ class Hypothesis:
     alpha: Floats
     """[len(symbols) + 1 or less, J] where the model looked at each step, the end's included."""
     aligned: Aligned | None = None
-    """Its alignment, where that was asked for."""
 
 
-class Read(NamedTuple):
-    """Source words that a model has read."""
+def find_strings(
+    batch: Batch,
+    search: Search,
+    places: Sequence[int] | None = None,
+    *,
+    exact: bool = True,
+    alignments: bool = False,
+) -> list[list[Hypothesis]]:
+    """Return the strings found for each word of a batch: best first, or samples as drawn.
 
-    model: Model
-    words: Words
-    memory: Any
+    Args:
+        batch: The words.
+        search: What to search for.
+        places: Of the words in their stream, on which samples depend; by default 0, 1, 2, …
+        exact: Whether log-probabilities must be exact; else the search's own sums will do.
+        alignments: Whether to align each string with its word.
+    """
+    every = np.arange(len(batch.sources))
+    if search.mass is not None:
+        lists = _cover_mass(batch, search.mass)
+    elif search.samples is not None:
+        seeds = [(search.seed, place) for place in (every.tolist() if places is None else places)]
+        lists = _draw_samples(batch, search.samples, seeds)
+    elif search.width == 1:
+        tolerance = EXACT_TOLERANCE if exact else TOLERANCE
+        lists = [[best] for best in greedy(batch, every, tolerance)]
+    else:
+        lists = _best_strings(batch, every, search.width, search.nbest or 1, exact=exact)
+    if not alignments:
+        return lists
+    owners = [word for word, strings in enumerate(lists) for _ in strings]
+    aligned = batch.align(owners, [[*one.symbols, END] for strings in lists for one in strings])
+    return [[replace(one, aligned=next(aligned)) for one in own] for own in lists]
 
-    @property
-    def limits(self) -> Ints:
-        """[B] how many symbols may be written for each word."""
-        return np.asarray(LENGTH_LIMIT * self.words.lengths)
+
+def predictions(model: Answering, sources: Iterable[Encoded]) -> list[Hypothesis]:
+    """Return the greedy prediction for each word."""
+
+    def work(words: Sequence[Encoded], _places: Sequence[int]) -> list[Hypothesis]:
+        return greedy(Batch(model, words), np.arange(len(words)), TOLERANCE)
+
+    return list(in_batches(model, work, sources, lambda word: len(word.source)))
+
+
+def cumulative_probability(strings: Iterable[Any]) -> list[float]:
+    """Return for each hypothesis or prediction the probability of it and those before it."""
+    # What was cut off is no string that the model can produce.
+    return list(accumulate(math.exp(s.log_prob) if s.finished else 0.0 for s in strings))
 
 
 class History:
@@ -147,12 +178,10 @@ class History:
         self._size = 0
 
     def visit(self, parents: Ints, actions: Ints, alpha: Floats) -> Ints:
-        """Adds prefixes that are about to be continued and returns their numbers, consecutive.
+        """Add prefixes that are about to be continued; return their numbers [N], consecutive.
 
-        Args:
-            parents: [N] the prefixes that these continue, −1 for none.
-            actions: [N] by what: the numbers of symbols, or the model's silent action.
-            alpha: [N, J] where the model looks next.
+        Each continues one of ``parents`` [N] (−1: none) by one of ``actions`` [N], after which the
+        model looks at ``alpha`` [N, J].
         """
         self._parents.append(parents)
         self._actions.append(actions)
@@ -161,7 +190,7 @@ class History:
         return np.arange(first, self._size)
 
     def hypotheses(self, prefixes: Ints, last: Ints, scores: Floats) -> list[Hypothesis]:
-        """Reads off strings: ``prefixes`` [E], each continued by one ``last`` action [E]."""
+        """Return the strings of ``prefixes`` [E], each continued by one ``last`` action [E]."""
         parents, actions = np.concatenate(self._parents), np.concatenate(self._actions)
         alphas = np.concatenate(self._alphas)
         ancestors = [prefixes]
@@ -184,24 +213,18 @@ class History:
         return hypotheses
 
 
-def greedy(read: Read, which: Ints, tolerance: float = 0.0) -> list[Hypothesis]:
-    """Takes the most probable next action at every step, for some words [N] of a read.
+def greedy(batch: Batch, which: Ints, tolerance: float = 0.0) -> list[Hypothesis]:
+    """Take the most probable action at every step, for the words ``which`` [N] of a batch.
 
-    Args:
-        read: The words.
-        which: [N] those to answer.
-        tolerance: How much probability may be left out of each step.
+    ``tolerance`` is how much probability may be left out of each step.
     """
-    return _walk(read, which, lambda log_probs, *_: np.asarray(log_probs.argmax(-1)), tolerance)
+    return _walk(batch, which, lambda log_probs, *_: np.asarray(log_probs.argmax(-1)), tolerance)
 
 
-def sample(read: Read, which: Ints, noise: Floats) -> list[Hypothesis]:
-    """Draws one string from the model's distribution for each of some words.
+def sample(batch: Batch, which: Ints, noise: Floats) -> list[Hypothesis]:
+    """Draw one string from the model's distribution for each word of ``which`` [N].
 
-    Args:
-        read: The words.
-        which: [N] those to answer; a word may be answered several times.
-        noise: [N, steps] independent and uniform in [0, 1), one for each action, silent or not.
+    ``noise`` [N, steps] is uniform in [0, 1): one number for each action, silent or not.
     """
 
     def choose(log_probs: Floats, walkers: Ints, step: int) -> Ints:
@@ -210,15 +233,27 @@ def sample(read: Read, which: Ints, noise: Floats) -> list[Hypothesis]:
         mass /= mass[:, -1:]
         return np.asarray((mass > noise[walkers, step, None]).argmax(-1))
 
-    return _walk(read, which, choose, 0.0)
+    return _walk(batch, which, choose, 0.0)
+
+
+def _draw_samples(
+    batch: Batch, count: int, places: Sequence[tuple[int, int]]
+) -> list[list[Hypothesis]]:
+    """Draw ``count`` strings for each word, a part of all at a time."""
+    seeds = [(*place, k) for place in places for k in range(count)]
+    which = np.repeat(np.arange(len(places)), count)
+    strings: list[Hypothesis] = []
+    for k in range(0, len(seeds), SAMPLES):
+        some = which[k : k + SAMPLES]
+        noise = uniform_noise(seeds[k : k + SAMPLES], batch.words.lengths[some].tolist())
+        strings += sample(batch, some, noise)
+    return [strings[k : k + count] for k in range(0, len(strings), count)]
 
 
 def uniform_noise(seeds: Sequence[Sequence[int]], lengths: Sequence[int]) -> Floats:
-    """Returns the noise [N, steps] that ``sample`` needs: each row depends on its own seed alone.
+    """Return noise for ``sample``, for source words of some lengths.
 
-    Args:
-        seeds: Some numbers for each row, which together are its seed.
-        lengths: Of the rows' source words.
+    Each row depends on its own seed alone.
     """
     # As many symbols as the limit has, and a silent action for every source symbol.
     steps = [(LENGTH_LIMIT + 1) * length for length in lengths]
@@ -229,20 +264,20 @@ def uniform_noise(seeds: Sequence[Sequence[int]], lengths: Sequence[int]) -> Flo
 
 
 def _walk(
-    read: Read, which: Ints, choose: Callable[[Floats, Ints, int], Ints], tolerance: float
+    batch: Batch, which: Ints, choose: Callable[[Floats, Ints, int], Ints], tolerance: float
 ) -> list[Hypothesis]:
-    """Follows one path per row to its end; rows that are finished leave the read.
+    """Follow one path per row to its end; rows that are finished leave the batch.
 
     ``choose`` goes from log-probabilities [N, V], the rows [N] they belong to and the number of the
     step to the columns [N] that are chosen.
     """
-    model, limit = read.model, read.limits[which]
+    model, limit = batch.model, batch.limits[which]
     history = History(model.silent)
     scores = np.zeros(len(which))
     written = np.zeros(len(which), np.intp)
     prefixes = np.full(len(which), -1)
     last = np.full(len(which), BEGIN)
-    state, rows = model.start(read.memory), which
+    state, rows = model.start(batch.memory), which
     active, position = np.arange(len(which)), 0
     while len(active):
         step = model.step(state, rows, last[active], tolerance)
@@ -273,8 +308,47 @@ Candidates = NDArray[np.void]
 """[W, K] candidates of each word, best first."""
 
 
+def _best_strings(
+    batch: Batch, which: Ints, width: int, keep: int, *, mass: float = 1.0, exact: bool = True
+) -> list[list[Hypothesis]]:
+    """Search by beam; score the strings again where the search left something out."""
+    leave_out = batch.words.symbols.size > FEW_SYMBOLS
+    tolerance = TOLERANCE if leave_out else 0.0
+    lists = beam_search(batch, which, width, keep=keep, mass=mass, tolerance=tolerance)
+    if not exact or not leave_out or batch.model.silent >= 0:
+        return lists  # of strings with many paths, the sum over those met is all there is
+    ended = [
+        (word, [*string.symbols, END])
+        for word, strings in zip(which.tolist(), lists, strict=True)
+        for string in strings
+        if string.finished
+    ]
+    scores = batch.scores([word for word, _ in ended], [target for _, target in ended])
+    rescored = (
+        [replace(s, log_prob=math.fsum(next(scores))) if s.finished else s for s in strings]
+        for strings in lists
+    )
+    return [sorted(strings, key=lambda string: -string.log_prob) for strings in rescored]
+
+
+def _cover_mass(batch: Batch, mass: float) -> list[list[Hypothesis]]:
+    """Return the shortest lists of some probability, from beams as narrow as possible."""
+    covering: list[list[Hypothesis]] = [[] for _ in batch.sources]
+    pending, width = list(range(len(batch.sources))), MASS_BEAM
+    while pending:
+        lists = _best_strings(batch, np.array(pending), width, width, mass=mass)
+        for word, strings in zip(pending, lists, strict=True):
+            needed = bisect_left(cumulative_probability(strings), mass) + 1
+            covering[word] = strings[:needed]
+        if width >= MASS_BEAM_LIMIT:
+            break
+        pending = [w for w in pending if cumulative_probability(covering[w])[-1] < mass]
+        width *= 2
+    return covering
+
+
 def beam_search(
-    read: Read,
+    batch: Batch,
     which: Ints,
     width: int,
     *,
@@ -282,43 +356,33 @@ def beam_search(
     mass: float = 1.0,
     tolerance: float = 0.0,
 ) -> list[list[Hypothesis]]:
-    """Returns the most probable strings among those that a beam of some width meets.
+    """Return the ``keep`` most probable strings that a beam meets, for the words ``which`` [W].
 
     At every step the ``width`` best continuations of a word go on; an end that is among the
     ``width`` best of all is kept. A word is done as soon as nothing that goes on can still be
-    among the strings that are wanted: log-probabilities only fall. Ties go to the better
-    hypothesis, then to the lower symbol, so that a beam of width 1 is greedy search.
+    among the strings that are wanted (``keep``, or fewer that have the ``mass`` together):
+    log-probabilities only fall. Ties go to the better hypothesis, then to the lower symbol, so that
+    a beam of width 1 is greedy search. Where no string was finished, the best that the length limit
+    cut off is the only answer.
 
     Where a model has a silent action, hypotheses are paths, and paths that write the same string
     are added up as they end: the sum is over the paths that were met, a lower bound. Otherwise,
     where a single string is wanted, greedy search goes first, and nothing less probable than its
     answer is followed, which halves the work.
-
-    Args:
-        read: The words.
-        which: [W] those to answer.
-        width: Of the beam.
-        keep: How many different strings to find for each word, at most ``width``.
-        mass: Fewer will do, if together they have this probability.
-        tolerance: How much probability may be left out of each step.
-
-    Returns:
-        For each word up to ``keep`` strings, best first. Where none was finished, the best that the
-        length limit cut off is the only answer.
     """
-    model, limit = read.model, read.limits[which]
+    model, limit = batch.model, batch.limits[which]
     paths = model.silent >= 0
     quick: list[Hypothesis] = []
     floor = np.full(len(which), -np.inf)  # what is less probable is not followed
     if not paths and width > keep == 1:
-        quick = greedy(read, which, tolerance)
+        quick = greedy(batch, which, tolerance)
         floor[:] = [best.log_prob - SLACK if best.finished else -np.inf for best in quick]
     history = History(model.silent)
     ended, cut_off = (np.full((len(which), width), EMPTY) for _ in range(2))
     word = np.arange(len(which))  # [W] those still searched for
     beam = np.full((len(which), 1), EMPTY)
     beam["score"] = 0.0
-    state, rows = model.start(read.memory), which
+    state, rows = model.start(batch.memory), which
     while len(word):
         alive = beam["score"] > -np.inf  # [W, B]
         going_on = beam[alive]
@@ -349,7 +413,7 @@ def beam_search(
 
 
 def _only(candidates: Candidates, mask: Bools) -> Candidates:
-    """Returns the candidates for which a mask [W, K] is true; other cells become empty."""
+    """Empty the cells of candidates [W, K] for which a mask is false."""
     candidates = candidates.copy()
     candidates["score"][~mask] = -np.inf
     return candidates
@@ -358,15 +422,10 @@ def _only(candidates: Candidates, mask: Bools) -> Candidates:
 def _continued(
     beam: Candidates, alive: Bools, prefixes: Ints, log_probs: Floats, count: int, silent: int
 ) -> Candidates:
-    """Returns the best ``count`` continuations of each word's candidates [W, B].
+    """Return the best ``count`` continuations of each word's candidates [W, B].
 
-    Args:
-        beam: What is continued.
-        alive: [W, B] the cells with a candidate, N in all.
-        prefixes: [N] their numbers in the history.
-        log_probs: [N, V] of their next actions.
-        count: At most.
-        silent: The number of the action that writes nothing.
+    N cells are ``alive``: ``prefixes`` [N] are their numbers in the history, ``log_probs`` [N, V]
+    those of their next actions.
     """
     actions = log_probs.shape[1]
     row = np.maximum(alive.cumsum() - 1, 0).reshape(alive.shape)  # [W, B] any where none is alive
@@ -390,7 +449,7 @@ _MIX = np.int64(0x9E3779B97F4A7C15 - (1 << 64))
 
 
 def best_columns(scores: Floats, count: int) -> Ints:
-    """Returns the columns [W, count] of the largest scores, best first; of equals the first."""
+    """Return the columns [W, count] of the largest scores, best first; of equals the first."""
     if scores.shape[1] <= 4 * count:
         return np.argsort(-scores, 1, kind="stable")[:, :count]
     top = np.argpartition(-scores, count - 1, 1)[:, :count]
@@ -406,7 +465,7 @@ def best_columns(scores: Floats, count: int) -> Ints:
 
 @quiet
 def _collect(found: Candidates, word: Ints, new: Candidates, merge: bool) -> None:
-    """Adds complete candidates [W, K] of some words [W] to the best found so far, in place.
+    """Add complete candidates [W, K] of some words [W] to the best found so far, in place.
 
     With ``merge``, paths may write the same string: its first cell gets the sum of all of them.
     """
@@ -426,7 +485,7 @@ def _collect(found: Candidates, word: Ints, new: Candidates, merge: bool) -> Non
 
 
 def _promising(scores: Floats, ended: Floats, keep: int, mass: float, paths: bool) -> Bools:
-    """Returns which hypotheses [W, B] may still lead to a string that is wanted.
+    """Return which hypotheses [W, B] may still lead to a string that is wanted.
 
     To beat is the last of the ``keep`` best of ``ended`` [W, width], or the last that the ``mass``
     needs.

@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hardalign.batches import Batch, log_likelihoods, predictions
+from hardalign.batches import Batch, log_likelihoods
 from hardalign.data.vocabulary import END, Encoded
 from hardalign.metrics import calibration_error
-from hardalign.search import Search
+from hardalign.search import Search, find_strings, predictions
 from hardalign.systems.ensemble import Ensemble, Tempered
 from hardalign.training import calibration
 from hardalign.training.calibration import fit_temperature
@@ -21,7 +21,7 @@ def drawn(runtime, words=400):
     """A development set whose targets a model has drawn itself."""
     sources = [random_pair(1 + k % 4, 0, seed=k) for k in range(words)]
     pairs, references = [], []
-    drawn = Batch(runtime, sources).search(Search(samples=1))
+    drawn = find_strings(Batch(runtime, sources), Search(samples=1))
     for source, (one,) in zip(sources, drawn, strict=True):
         symbols = one.symbols
         references.append((TINY.target.decode(symbols),))

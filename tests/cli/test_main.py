@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from hardalign import __version__
 from hardalign.cli import main as cli_main
 from hardalign.cli.main import COMMANDS
 from hardalign.systems import SYSTEMS
-from hardalign.version import __version__
 from helpers import Command, assert_complains
 
 

@@ -17,7 +17,7 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 MATHEMATICS = ROOT / "docs/reference/mathematics.md"
-PLAIN = {"__init__.py", "__main__.py", "errors.py", "version.py"}
+PLAIN = {"__init__.py", "__main__.py", "errors.py"}
 """Modules that need no explanation."""
 
 

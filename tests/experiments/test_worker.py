@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from experiments.helpers import TINY, tiny_run
+from hardalign import __version__
 from hardalign.data.corpora import Corpus, load_corpus
 from hardalign.errors import HardalignError
 from hardalign.experiments import worker
@@ -31,7 +32,6 @@ from hardalign.model_folder import WEIGHTS
 from hardalign.predictor import load
 from hardalign.search import Search
 from hardalign.training.run import Reporter
-from hardalign.version import __version__
 
 
 class Interrupting(Reporter):

@@ -8,11 +8,11 @@ from pathlib import Path
 import httpx
 import pytest
 
+from hardalign import __version__
 from hardalign.errors import HardalignError
 from hardalign.serve.app import HEADERS, PAGE, create_app, is_loopback
 from hardalign.serve.messages import Limits
 from hardalign.serve.server import listen
-from hardalign.version import __version__
 from serve.helpers import MODELS, Gate, Serve, connect, received, running
 
 pytestmark = pytest.mark.filterwarnings("ignore::hardalign.predictor.UnknownSymbolsWarning")

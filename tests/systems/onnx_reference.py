@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hardalign.batches import predictions
 from hardalign.config import ModelConfig
 from hardalign.data.vocabulary import BEGIN, Encoded, Vocabulary
-from hardalign.search import Hypothesis
+from hardalign.search import Hypothesis, predictions
 from hardalign.systems.batch import Words
 from hardalign.systems.build import build_model
 

@@ -12,7 +12,7 @@ import pytest
 from hardalign.batches import Batch
 from hardalign.data.vocabulary import BEGIN, END, RESERVED, Encoded
 from hardalign.errors import HardalignError
-from hardalign.search import Search
+from hardalign.search import Search, find_strings
 from hardalign.systems import SYSTEMS
 from hardalign.systems.batch import Targets, Words
 from hardalign.systems.ensemble import Ensemble, Tempered
@@ -116,7 +116,7 @@ def test_probabilities_of_all_strings_sum_to_1(temperature: float, members: int)
 @pytest.mark.parametrize("temperature", [0.4, 4.0])
 def test_greedy_strings_are_the_same_at_any_temperature(temperature: float) -> None:
     strings = [
-        [best.symbols for (best,) in Batch(runtime, PAIRS).search(Search())]
+        [best.symbols for (best,) in find_strings(Batch(runtime, PAIRS), Search())]
         for runtime in (tiny_runtime(), Tempered(tiny_runtime(), temperature))
     ]
     assert strings[0] == strings[1]
@@ -198,8 +198,8 @@ def test_an_ensembles_steps_multiply_to_its_scores(system: str) -> None:
 
 def test_hypotheses_of_an_ensemble_do_not_disturb_one_another() -> None:
     runtime = Ensemble(members("hard"))
-    (best,) = Batch(runtime, PAIRS[:1]).search(Search(beam=8))[0]
-    together = [own[0] for own in Batch(runtime, PAIRS).search(Search(beam=8))]
+    (best,) = find_strings(Batch(runtime, PAIRS[:1]), Search(beam=8))[0]
+    together = [own[0] for own in find_strings(Batch(runtime, PAIRS), Search(beam=8))]
     assert together[0].symbols == best.symbols
     for pair, one in zip(PAIRS, together, strict=True):
         if one.finished:

@@ -17,7 +17,7 @@ from hardalign.batches import Batch
 from hardalign.data.formats import FORMATS, Example
 from hardalign.data.vocabulary import BEGIN, END, RESERVED, UNKNOWN, Alphabet, Encoded, Vocabulary
 from hardalign.model_folder import Tensors
-from hardalign.search import Search
+from hardalign.search import Search, find_strings
 from hardalign.systems.batch import Targets, Words
 from hardalign.systems.ensemble import Ensemble, Tempered
 from hardalign.systems.model import Answering
@@ -114,7 +114,7 @@ def test_strings_with_strangers_are_part_of_a_proper_distribution(system: str) -
         assert any(number >= len(vocabulary.target) for s in strings for number in s)
         assert all(number < len(vocabulary.target) + 2 for s in strings for number in s)
         assert sum(complete) > 0
-        beam = Batch(runtime, [word]).search(Search(beam=400, nbest=5))[0]
+        beam = find_strings(Batch(runtime, [word]), Search(beam=400, nbest=5))[0]
         best = sorted(strings.values(), reverse=True)[:5]
         for found, probability in zip(beam, best, strict=True):
             if len(found.symbols) <= 3:

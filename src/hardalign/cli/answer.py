@@ -298,7 +298,7 @@ def _rows(
     tag_separator: str,
 ) -> Iterator[str]:
     """Yields a line for each prediction."""
-    from hardalign.batches import cumulative_probability
+    from hardalign.search import cumulative_probability
 
     for prediction, so_far in zip(predictions, cumulative_probability(predictions), strict=True):
         columns = [prediction.source, _spelled(prediction, ipa)]
@@ -315,7 +315,7 @@ def _rows(
 
 def _object(predictions: list[Prediction], mass: float | None, ipa: bool) -> dict[str, Any]:
     """Returns all predictions for one source."""
-    from hardalign.batches import cumulative_probability
+    from hardalign.search import cumulative_probability
 
     source, tags = predictions[0].source, predictions[0].tags
     content: dict[str, Any] = {"source": source} | ({"tags": tags} if tags else {})
@@ -357,7 +357,7 @@ class _Remarks:
 
     def see(self, predictions: list[Prediction]) -> None:
         """Looks at the predictions for the next item."""
-        from hardalign.batches import cumulative_probability
+        from hardalign.search import cumulative_probability
 
         self.items += 1
         best = predictions[0]

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
+from hardalign import __version__
 from hardalign.cli.console import note_score_kind
 from hardalign.cli.options import File, Model, Number, OutputFile, PairOptions, threads_or_cores
 from hardalign.data.text import printable
 from hardalign.errors import HardalignError
 from hardalign.files import write_bytes
-from hardalign.version import __version__
 
 if TYPE_CHECKING:
     from hardalign.data.formats import Example, Format

@@ -130,8 +130,8 @@ def _prepare(arguments: list[str]) -> None:
 
 
 def _dispatch(arguments: list[str]) -> None:
+    from hardalign import __version__
     from hardalign.errors import HardalignError
-    from hardalign.version import __version__
 
     name, *rest = arguments or ["--help"]
     if name in ("-h", "--help"):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import tyro
 
+from hardalign import __version__
 from hardalign.cli.console import best_predictions, cores, lines_to, say
 from hardalign.cli.options import (
     File,
@@ -25,7 +26,6 @@ from hardalign.cli.options import (
 from hardalign.data.reading import file_name
 from hardalign.errors import HardalignError
 from hardalign.files import sha256
-from hardalign.version import __version__
 
 if TYPE_CHECKING:
     from hardalign.alignment import AnalyzedPrediction

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hardalign import __version__
 from hardalign.errors import HardalignError, install_command
 from hardalign.experiments.paper import TASKS, in_order, paper_name, published_accuracy, remarks
 from hardalign.experiments.run import RESULT, read_failures, read_results
@@ -14,7 +15,6 @@ from hardalign.files import make_folder, whole_file, write_bytes
 from hardalign.model_folder import RUN
 from hardalign.significance import LEVEL, TEST
 from hardalign.table import MISSING, Table, escape_markdown
-from hardalign.version import __version__
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import hardalign
+from hardalign import __version__
 from hardalign.data.corpora import load_corpus
 from hardalign.data.formats import Example, evaluation_items
 from hardalign.data.reading import read_examples
@@ -42,7 +43,6 @@ from hardalign.search import Search
 from hardalign.training.checkpoint import Progress
 from hardalign.training.run import Reporter
 from hardalign.training.run import Run as TrainingRun
-from hardalign.version import __version__
 
 
 def execute(

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from hardalign.version import __version__
+from hardalign import __version__
 
 
 def about(text: str) -> Meta:

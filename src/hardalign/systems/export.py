@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from onnx import ModelProto, TensorProto, helper
 
+from hardalign import __version__
 from hardalign.config import ModelConfig
 from hardalign.data.vocabulary import BEGIN, END, PAD, RESERVED, UNKNOWN, Vocabulary
 from hardalign.errors import HardalignError
@@ -26,7 +27,6 @@ from hardalign.systems.ops.onnx import OnnxOps, Recorded
 from hardalign.systems.options import check_options
 from hardalign.systems.table import SYSTEMS, find_system
 from hardalign.systems.unfed import Memory, State, Unfed
-from hardalign.version import __version__
 
 if TYPE_CHECKING:
     from hardalign.model_folder import Description

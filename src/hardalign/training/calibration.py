@@ -10,8 +10,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from hardalign.batches import predictions
 from hardalign.data.vocabulary import END, Encoded, Vocabulary, batches_by_symbols
+from hardalign.search import predictions
 from hardalign.systems.batch import Targets, Words
 from hardalign.systems.ensemble import steps_along
 from hardalign.systems.lattice import quiet

@@ -12,12 +12,13 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, optim
 
-from hardalign.batches import log_likelihoods, predictions
+from hardalign.batches import log_likelihoods
 from hardalign.config import TrainingConfig
 from hardalign.data.vocabulary import Encoded, shuffled_batches
 from hardalign.errors import HardalignError
 from hardalign.metrics import evaluate
 from hardalign.model_folder import WEIGHTS, write_tensors
+from hardalign.search import predictions
 from hardalign.systems.build import build_model
 from hardalign.systems.network import Network, collate
 from hardalign.training.checkpoint import Progress, arrays, read_checkpoint, save_checkpoint
