@@ -1,20 +1,11 @@
-r"""Alignments: which source symbol each target symbol came from, and how that is written.
+"""Alignments: which source symbol each target symbol came from, and how that is written.
 
 *Pharaoh*: ``source-target`` indices from 0, in the order of the target: ``0-0 1-1 2-2 4-3 5-4``.
 
 *Aligned symbols*: every source symbol, a colon, and the target symbols that come from it, joined by
-``|``: *action* → *AE K SH AH N* is
-
-    a:AE c:K t:SH i: o:AH n:N
-
-- ``+PL:s``: from a tag, all of which are shown before the source symbols;
-- ``⊢:x`` and ``⊣:x``: from the begin and the end of the source, shown where something comes from
-  them; ``:x``: from nothing (only the unsupervised aligner knows that);
-- ``m:m|m@3 e:e@1|e@4``: read from left to right, target symbols stand in order. One that does not
-  follow the symbol written before it carries its place, counted from 0.
-- What would be misread has a backslash before it: a colon, a leading ``+``, ``⊢`` or ``⊣`` in a
-  source symbol, ``|`` and a trailing ``@3`` in a target symbol, and the backslash itself. A blank
-  is ``\s``, any other white space or control character ``\u{a0}``.
+``|``: *action* → *AE K SH AH N* is ``a:AE c:K t:SH i: o:AH n:N``. What comes from a tag stands at
+``+PL:``, from the frame at ``⊢:`` and ``⊣:``, from nothing at ``:``. A target symbol that does not
+follow the one written before it carries its place (``m@3``); what would be misread is escaped.
 """
 
 from __future__ import annotations
@@ -39,10 +30,8 @@ from hardalign.plot import Panel, draw_html, draw_text, save_heat_maps
 
 BEGIN, END, TAG = "⊢", "⊣", "+"
 """How the frame of a source is shown: its begin, its end, and what marks a tag."""
-
 EDGE = 0.1
 """A source and a target symbol are connected where the weight is larger (the paper's threshold)."""
-
 KINDS = {
     "posterior": "posterior p(a_i = j | x, y)",
     "attention": "attention weights",
@@ -51,7 +40,7 @@ KINDS = {
 """What an alignment's weights are, and how that is put in words."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Alignment:
     """The alignment of one pair of strings.
 
@@ -68,9 +57,7 @@ class Alignment:
     """
 
     source: Symbols
-    """The source's symbols."""
     target: Symbols
-    """The target's symbols."""
     tags: Symbols
     """The tags that stand before the source, if any."""
     weights: NDArray[np.float64]
@@ -105,7 +92,7 @@ class Alignment:
         return self._links.pairs
 
     def silent(self, least: int = 3) -> list[str]:
-        """Runs of at least so many source symbols from which no target symbol comes."""
+        """Return runs of at least so many source symbols from which no target symbol comes."""
         heard = {index for index, _ in self.pairs}
         runs = groupby(range(len(self.source)), key=heard.__contains__)
         found = [[self.source[k] for k in run] for is_heard, run in runs if not is_heard]
@@ -119,26 +106,26 @@ class Alignment:
         return np.asarray(-(weights * logs).sum(1)) + 0.0  # no -0.0
 
     def edges(self, threshold: float = EDGE) -> list[tuple[int, int]]:
-        """Returns (source index, target index) wherever the weight exceeds the threshold.
+        """Return (source index, target index) wherever the weight exceeds the threshold.
 
         There are none to begin, end and tags: these are no place in the source string.
         """
         return edges(self.posterior, threshold)
 
     def is_monotonic(self, threshold: float = EDGE) -> bool:
-        """Returns whether no two of the ``edges`` cross."""
+        """Return whether no two of the ``edges`` cross."""
         return not cross(self.edges(threshold))
 
     def pharaoh(self) -> str:
-        """Returns the ``pairs`` as text: ``0-0 1-1 2-2 4-3 5-4``."""
+        """Return the ``pairs`` as text: ``0-0 1-1 2-2 4-3 5-4``."""
         return write_pharaoh(self.pairs)
 
     def symbol_text(self) -> str:
-        """Returns the best alignment as text that ``read_symbols`` reads back."""
+        """Return the best alignment as text that ``read_symbols`` reads back."""
         return write_symbols(self._links)
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns all of it for JSON: the weights of begin, tags and end apart from the source's.
+        """Return all of it for JSON: the weights of begin, tags and end apart from the source's.
 
         ``stop`` is the row of the end of the target: where the model looked when it stopped.
         """
@@ -146,13 +133,9 @@ class Alignment:
         weights = self.weights.round(6).tolist()
         columns = {"begin": 0, "tags": slice(1, first), "source": slice(first, -1), "end": -1}
         *rows, stop = ({name: row[at] for name, at in columns.items()} for row in weights)
+        names = ("source", "target", "tags", "system", "kind", "pairs")
         return {
-            "source": self.source,
-            "target": self.target,
-            "tags": self.tags,
-            "system": self.system,
-            "kind": self.kind,
-            "pairs": self.pairs,
+            **{name: getattr(self, name) for name in names},
             "weights": [row["source"] for row in rows],
             "begin": [row["begin"] for row in rows],
             "tag_weights": [row["tags"] for row in rows],
@@ -181,8 +164,11 @@ class Alignment:
         words = KINDS.get(self.kind, self.kind)
         return f"{self.system}: {words}" if self.system else words
 
+    def __repr__(self) -> str:
+        return f"<Alignment {self.symbol_text()} ({self.kind})>"
+
     def __str__(self) -> str:
-        """Draws a heat map for the terminal; ``⊢`` and ``⊣`` are begin and end."""
+        """Draw a heat map for the terminal; ``⊢`` and ``⊣`` are begin and end."""
         return draw_text(self._panel)
 
     def _repr_html_(self) -> str:
@@ -199,13 +185,13 @@ class Alignment:
 
 
 def edges(weights: NDArray[Any], threshold: float = EDGE) -> list[tuple[int, int]]:
-    """Returns (source index, target index) wherever weights [target, source] exceed a threshold."""
+    """Return (source index, target index) wherever weights [target, source] exceed a threshold."""
     rows, columns = np.nonzero(weights > threshold)
     return list(zip(columns.tolist(), rows.tolist(), strict=True))
 
 
 def cross(links: list[tuple[int, int]]) -> bool:
-    """Returns whether two of some links cross; they are in the order of their targets."""
+    """Return whether two links cross; they are in the order of their targets."""
     rightmost, row, reached = -1, -1, -1
     for source, target in links:
         if target != row:
@@ -230,18 +216,17 @@ class AnalyzedPrediction:
     """(source index, target index), both from 0."""
 
 
-@dataclass(frozen=True)
-class Breakdown:
+class Breakdown(NamedTuple):
     """How many predictions are correct and monotonic (the paper's table of confusion)."""
 
     counts: Counter[tuple[bool, bool]]
     """By (correct, monotonic)."""
     crossing: list[AnalyzedPrediction]
-    threshold: float = EDGE
+    threshold: float
 
     @classmethod
     def of(cls, items: Iterable[AnalyzedPrediction], threshold: float = EDGE) -> Breakdown:
-        """Counts a stream of items; only those that are not monotonic are kept."""
+        """Count a stream of items; only those that are not monotonic are kept."""
         counts, crossing = Counter[tuple[bool, bool]](), []
         for item in items:
             counts[item.correct, item.monotonic] += 1
@@ -250,7 +235,7 @@ class Breakdown:
         return cls(counts, crossing, threshold)
 
     def table(self) -> str:
-        """Returns the table as the paper has it."""
+        """Return the table as the paper has it."""
         lines = [f"{'':<14}{'correct':>10}{'incorrect':>10}"]
         for name, monotonic in (("monotonic", True), ("non-monotonic", False)):
             correct, incorrect = self.counts[True, monotonic], self.counts[False, monotonic]
@@ -258,13 +243,14 @@ class Breakdown:
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns all of it as JSON can hold it."""
+        """Return all of it as JSON can hold it."""
         names = {True: "monotonic", False: "non_monotonic"}
+        outcomes = {"correct": True, "incorrect": False}
         return {
             "n": self.counts.total(),
             **{
                 outcome: {name: self.counts[correct, key] for key, name in names.items()}
-                for outcome, correct in (("correct", True), ("incorrect", False))
+                for outcome, correct in outcomes.items()
             },
             "threshold": self.threshold,
             "non_monotonic_items": [asdict(item) for item in self.crossing],
@@ -280,7 +266,7 @@ _ESCAPE = re.compile(r"\\(?:u\{([0-9a-f]+)\}|(.))", re.DOTALL)
 
 
 class Links(NamedTuple):
-    """Says where each target symbol comes from."""
+    """Where each target symbol comes from."""
 
     source: Symbols
     tags: Symbols
@@ -373,7 +359,7 @@ def read_symbols(text: str) -> Links:
 
 
 def _targets(body: str) -> Iterator[tuple[str, int | None]]:
-    """Gives the symbols after a colon, each with its place if that is written."""
+    """Yield the symbols after a colon, each with its place if that is written."""
     texts = _TARGET.findall(body)
     if "|".join(texts) != body:
         raise HardalignError(f"{body!r} has an empty target symbol, or ends in a backslash")
@@ -385,7 +371,7 @@ def _targets(body: str) -> Iterator[tuple[str, int | None]]:
 
 
 def _escape(special: re.Pattern[str], symbol: str) -> str:
-    """Puts backslashes before what is special, and replaces what would end a word or a line."""
+    r"""Put a backslash before what is special; write white space as ``\s`` or ``\u{a0}``."""
 
     def shown(character: str) -> str:
         if character == " ":

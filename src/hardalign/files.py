@@ -49,9 +49,6 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
     process that is killed leaves one, which the next that writes the file removes. A file that is
     replaced keeps its mode, and a symbolic link goes on pointing to it. What is no regular file, a
     device or a pipe, is written to as it is.
-
-    Raises:
-        HardalignError: If the file cannot be written.
     """
     with explained(path, "written"):
         before = _status(path)
@@ -76,12 +73,7 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
 
 
 def remove_fragments(folder: Path, beginning: str = ".") -> None:
-    """Remove what killed processes left in a folder: fragments that nobody is writing any more.
-
-    Args:
-        folder: Where to look; what cannot be removed stays.
-        beginning: Of the fragments' names.
-    """
+    """Remove what killed processes left in a folder: fragments that nobody is writing any more."""
     with contextlib.suppress(OSError):
         for fragment in folder.iterdir():
             if fragment.name.startswith(beginning) and fragment.name.endswith(FRAGMENT):
@@ -90,11 +82,7 @@ def remove_fragments(folder: Path, beginning: str = ".") -> None:
 
 
 def _remove_abandoned(fragment: Path) -> None:
-    """Remove a fragment unless its writer lives.
-
-    Raises:
-        OSError: If it lives, or that cannot be known.
-    """
+    """Remove a fragment, or raise an ``OSError`` if its writer lives or that cannot be known."""
     if fcntl is None:
         fragment.unlink()
         return
@@ -142,12 +130,8 @@ def write_bytes(path: Path, content: bytes) -> None:
         file.write(content)
 
 
-def read_bytes(path: Path, limit: int) -> bytes:
-    """Read a whole file.
-
-    Raises:
-        HardalignError: If it cannot be read, is no regular file, or has more than ``limit`` bytes.
-    """
+def read_bytes(path: Path, limit: int = JSON_LIMIT) -> bytes:
+    """Read a regular file of at most ``limit`` bytes."""
     with explained(path, "read"):
         status = _status(path)
         if status is None:
@@ -159,11 +143,7 @@ def read_bytes(path: Path, limit: int) -> bytes:
 
 
 def check_regular(path: Path) -> None:
-    """Refuses what may have no end, or cannot be read twice: devices, pipes and folders.
-
-    Raises:
-        HardalignError: If there is something at the path, and it is no regular file.
-    """
+    """Refuse what may have no end, or cannot be read twice: devices, pipes and folders."""
     if path.exists() and not path.is_file():
         raise HardalignError(f"{path}: is not a regular file")
 
@@ -188,24 +168,18 @@ _ADVICE = {
 
 @contextlib.contextmanager
 def explained(path: Path, action: str) -> Iterator[None]:
-    """Turn what the operating system refuses into one line: ``path`` cannot be read, or written.
-
-    Raises:
-        HardalignError: Instead of an ``OSError``.
-    """
+    """Turn an ``OSError`` into one line: ``path`` cannot be read, or written."""
     try:
         yield
     except OSError as error:
-        advice = ""
+        problem = f"{path}: cannot be {action}: {error.strerror or error}"
         if action == "written":
-            advice = f"; {_ADVICE.get(error.errno or 0, 'choose another place')}"
-        raise HardalignError(
-            f"{path}: cannot be {action}: {error.strerror or error}{advice}"
-        ) from error
+            problem += f"; {_ADVICE.get(error.errno or 0, 'choose another place')}"
+        raise HardalignError(problem) from error
 
 
 def sha256(content: bytes) -> str:
-    """Checksum in hexadecimal."""
+    """Return a checksum in hexadecimal."""
     return hashlib.sha256(content).hexdigest()
 
 
@@ -213,7 +187,7 @@ _BINARY: int = getattr(os, "O_BINARY", 0)  # Windows would otherwise change line
 
 
 def _status(path: Path) -> os.stat_result | None:
-    """What is at a path, links followed; None if there is nothing."""
+    """Return what is at a path, links followed; None if there is nothing."""
     try:
         return path.stat()
     except FileNotFoundError:
@@ -221,7 +195,7 @@ def _status(path: Path) -> os.stat_result | None:
 
 
 def _is_stream(path: Path, status: os.stat_result | None) -> bool:
-    """Whether to write to what is there instead of replacing it.
+    """Return whether to write to what is there instead of replacing it.
 
     Under /dev and /proc even a regular file is one that somebody holds open, such as /dev/stdout.
     """
@@ -246,22 +220,18 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def json_bytes(value: Any) -> bytes:
-    """Returns a value as readable JSON; file names that are not UTF-8 survive in it."""
+    """Return a value as readable JSON; file names that are not UTF-8 survive in it."""
     text = json.dumps(value, ensure_ascii=False, indent=2) + "\n"
     return text.encode(errors="surrogatepass")
 
 
 def read_json(path: Path) -> Any:
-    """Read JSON.
-
-    Raises:
-        HardalignError: If the file is missing, is not JSON, or is larger than ``JSON_LIMIT``.
-    """
-    return parse_json(read_bytes(path, JSON_LIMIT), path)
+    """Read a JSON file of at most ``JSON_LIMIT`` bytes."""
+    return parse_json(read_bytes(path), path)
 
 
 def parse_json(content: str | bytes, path: Path) -> Any:
-    """Returns the value of JSON that was read from ``path``, or says that it has none."""
+    """Return the value of JSON that was read from ``path``."""
     try:
         value = json.loads(content, parse_constant=_refuse)
         if not _is_deep(value, JSON_DEPTH):
@@ -278,16 +248,9 @@ def _refuse(constant: str) -> None:
 
 
 def build_record(kind: type[Record], values: object, what: str, *, extra: bool = False) -> Record:
-    """Build a dataclass from the JSON object of it, checking names and types by msgspec.
+    """Build a dataclass, called ``what`` in messages, from its JSON object, checked by msgspec.
 
-    Args:
-        kind: The dataclass.
-        values: What was read.
-        what: It is called so in messages.
-        extra: Whether to pass over keys that it has no field for, as other versions may write.
-
-    Raises:
-        HardalignError: If the values are damaged.
+    ``extra`` passes over keys that it has no field for, as other versions may write.
     """
     if isinstance(values, dict) and not extra:
         known = {field.name for field in fields(kind)}  # type: ignore[arg-type]
@@ -300,10 +263,10 @@ def build_record(kind: type[Record], values: object, what: str, *, extra: bool =
 
 
 def _is_deep(value: Any, levels: int) -> bool:
-    """Whether there are lists or objects below so many levels of them."""
-    children = value.values() if isinstance(value, dict) else value
+    """Return whether there are lists or objects below so many levels of them."""
     if not isinstance(value, (dict, list)):
         return False
+    children = value.values() if isinstance(value, dict) else value
     return levels == 0 or any(_is_deep(child, levels - 1) for child in children)
 
 
@@ -315,14 +278,9 @@ class BusyError(HardalignError):
 def locked(folder: Path, holder: str) -> Iterator[None]:
     """Hold a folder, which is created if need be, as long as the context lasts.
 
-    Args:
-        folder: What to hold. The lock's file stays in it: removing it would not be safe.
-        holder: Names what this process works for. A process that works for the same, such as a
-            predecessor that is about to die, is waited for; any other is left alone.
-
-    Raises:
-        BusyError: If another holder has it, with its process, machine and command.
-        HardalignError: If the folder cannot be written.
+    ``holder`` names what this process works for. A process that works for the same, such as a
+    predecessor that is about to die, is waited for; any other is named in a ``BusyError``. The
+    lock's file stays in the folder: removing it would not be safe.
     """
     from filelock import FileLock, Timeout
 
@@ -358,7 +316,7 @@ def locked(folder: Path, holder: str) -> Iterator[None]:
 
 
 def _read_holder(path: Path) -> dict[str, Any]:
-    """Returns who holds the lock; nothing where nobody can know, as just after it was taken."""
+    """Return who holds the lock; nothing where nobody can know, as just after it was taken."""
     try:
         record = json.loads(read_bytes(path, 1 << 16))
     except (HardalignError, ValueError):
@@ -367,9 +325,7 @@ def _read_holder(path: Path) -> dict[str, Any]:
 
 
 def _described(record: dict[str, Any]) -> str:
-    who = (
-        f"process {record['process']} on {record['machine']} ({record['command']})"
-        if {"process", "machine", "command"} <= record.keys()
-        else "another process"
-    )
+    who = "another process"
+    if {"process", "machine", "command"} <= record.keys():
+        who = f"process {record['process']} on {record['machine']} ({record['command']})"
     return f"{who} is at work in this folder; wait for its end, or choose another folder"

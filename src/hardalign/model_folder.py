@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,6 @@ from hardalign.data.reading import Origin
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.errors import HardalignError
 from hardalign.files import (
-    JSON_LIMIT,
     check_regular,
     explained,
     json_bytes,
@@ -64,12 +64,11 @@ MOST_MEMBERS = 1000
 LARGEST_WEIGHT = 1e6
 """Far beyond what training makes, and small enough that no product overflows."""
 TEMPERATURES = (0.001, 1000)
-"""The lowest and the highest; beyond these nothing can be told apart any more."""
+"""Lowest and highest; beyond these nothing can be told apart any more."""
 _KEYS = {"format_version", "hardalign", "model", "training", "format", "data", CHECKSUMS}
 _OPTIONAL_KEYS = ("temperature", "members", "start")
 _OLD_KEYS = {"schedule"}
 """What folders of 0.2 may have, and nothing depends on any more."""
-_LIMIT = 1 << 24  # bytes of config.json and of vocabulary.json
 TYPES = ("F16", "F32", "F64")
 """What numbers may be; others have no place in a model, and some none in NumPy."""
 FIGURES = "figures.json"
@@ -106,7 +105,7 @@ class Description:
 
     def __post_init__(self) -> None:
         low, high = TEMPERATURES
-        if not (_positive(self.temperature) and low <= self.temperature <= high):
+        if type(self.temperature) not in (int, float) or not low <= self.temperature <= high:
             raise HardalignError(
                 f"strange temperature {self.temperature!r:.100}: it must be from {low} to {high}"
             )
@@ -125,7 +124,7 @@ def write_description(folder: Path, description: Description) -> None:
 
 
 def description_files(description: Description) -> dict[str, bytes]:
-    """Returns the files that describe a model, in the order in which to write them."""
+    """Return the files that describe a model, in the order in which to write them."""
     files = {VOCABULARY: json_bytes(description.vocabulary.to_dict())}
     if description.known_forms is not None:
         files[KNOWN_FORMS] = description.known_forms.to_bytes()
@@ -151,74 +150,63 @@ def read_description(folder: Path) -> Description:
     Raises:
         HardalignError: If a file is missing, damaged, or of a newer format.
     """
+    path, vocabulary_path, forms_path = (folder / n for n in (CONFIG, VOCABULARY, KNOWN_FORMS))
     with explained(folder, "read"):
         if not folder.is_dir():
             raise HardalignError(
                 f"{folder}: no such model folder; `hardalign train` makes one, and there are "
                 f"bundled models: {', '.join(BUNDLED)}"
             )
-    path = folder / CONFIG
-    with explained(path, "read"):
         if not path.exists():
             runs = sorted(folder.glob(f"*/{RUN}"))
             advice = f"give a run in it, such as {runs[0].parent}" if runs else "give one"
             raise HardalignError(f"{path}: no such file; this is not a model folder; {advice}")
-    config = parse_json(read_bytes(path, _LIMIT), path)
+    config = read_json(path)
     version = config.get("format_version") if isinstance(config, dict) else None
     if type(version) is not int or not 1 <= version <= FORMAT_VERSION:
         raise HardalignError(
             f"{path}: format version {version!r:.20}, but this hardalign {__version__} reads "
             f"versions 1 to {FORMAT_VERSION}; use the hardalign that wrote the model"
         )
-    vocabulary_path, forms_path = folder / VOCABULARY, folder / KNOWN_FORMS
-    content = read_bytes(vocabulary_path, _LIMIT)
-    model = config.get("model")
-    forms = b""
+    files, model = {VOCABULARY: read_bytes(vocabulary_path)}, config.get("model")
     if isinstance(model, dict) and model.get("known_forms"):
-        forms = read_bytes(forms_path, JSON_LIMIT)
+        files[KNOWN_FORMS] = read_bytes(forms_path)
     if version > 1:
-        _check(config, {VOCABULARY: content} | ({KNOWN_FORMS: forms} if forms else {}), folder)
+        _check(config, files, folder)
     elif isinstance(model, dict) and model.get("system") == "hard-feed":
         model["system"] = "hard-feed-reinforce"
-    symbols = parse_json(content, vocabulary_path)
-    try:
+    symbols = parse_json(files[VOCABULARY], vocabulary_path)
+    with _named(vocabulary_path):
         vocabulary = Vocabulary.from_dict(symbols)
-    except HardalignError as error:
-        raise HardalignError(f"{vocabulary_path}: {error}") from error
     optional: dict[str, Any] = {name: config[name] for name in _OPTIONAL_KEYS if name in config}
-    try:
+    with _named(path):
         sizes = ModelConfig.from_dict(model)
-    except HardalignError as error:
-        raise HardalignError(f"{path}: {error}") from error
     if sizes.known_forms:
-        try:
-            optional["known_forms"] = KnownForms.from_bytes(forms, sizes.known_forms)
-        except HardalignError as error:
-            raise HardalignError(f"{forms_path}: {error}") from error
+        with _named(forms_path):
+            optional["known_forms"] = KnownForms.from_bytes(files[KNOWN_FORMS], sizes.known_forms)
+    with _named(path):
+        training = TrainingConfig.from_dict(config.get("training"))
+        layout = Format.from_dict(config.get("format"))
+        origin = Origin.from_dict(config.get("data", {}))
+        return Description(sizes, training, layout, vocabulary, origin, **optional)
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Say in which file a problem is."""
     try:
-        return Description(
-            sizes,
-            TrainingConfig.from_dict(config.get("training")),
-            Format.from_dict(config.get("format")),
-            vocabulary,
-            Origin.from_dict(config.get("data", {})),
-            **optional,
-        )
+        yield
     except HardalignError as error:
         raise HardalignError(f"{path}: {error}") from error
 
 
 def member_folders(folder: Path, members: int) -> list[Path]:
-    """Returns the folders of an ensemble's members."""
+    """Return the folders of an ensemble's members."""
     return [folder / MEMBER.format(number) for number in range(members)]
 
 
 def load_members(folder: Path) -> tuple[list[tuple[Tensors, Description]], Description]:
-    """Returns the models of an ensemble, or the only model of a folder, and what they are together.
-
-    Raises:
-        HardalignError: If a folder is damaged, or the members do not fit together.
-    """
+    """Return the models of an ensemble, or a folder's only model, and what they are together."""
     description = read_description(folder)
     if description.members == 1:
         return [(_weights(folder, description), description)], description
@@ -242,7 +230,7 @@ def load_members(folder: Path) -> tuple[list[tuple[Tensors, Description]], Descr
 
 
 def differing(one: Description, other: Description) -> str:
-    """Returns in what two models differ that keeps them from being one ensemble; else empty."""
+    """Return in what two models differ that keeps them from being one ensemble; else empty."""
     learning = {name: getattr(one.model, name) for name in LEARNING_ONLY}
     if replace(other.model, **learning) != one.model:
         return "model"
@@ -252,11 +240,7 @@ def differing(one: Description, other: Description) -> str:
 
 
 def load_folder(folder: Path) -> tuple[Tensors, Description]:
-    """Returns a single model's weights, of single or double precision, and its description.
-
-    Raises:
-        HardalignError: If anything in the folder is missing or damaged, or does not fit the rest.
-    """
+    """Return a single model's weights, of single or double precision, and its description."""
     description = read_description(folder)
     if description.members != 1:
         raise HardalignError(
@@ -266,16 +250,14 @@ def load_folder(folder: Path) -> tuple[Tensors, Description]:
 
 
 def _weights(folder: Path, description: Description) -> Tensors:
-    """Returns the weights of a model.
+    """Return the weights of a model.
 
     Nothing is allocated but what the folder itself holds: the shapes in the header of the weights
     are compared with those that settings and vocabulary imply before any weight is read.
     """
     path = folder / WEIGHTS
-    try:
+    with _named(folder / CONFIG):
         expected = parameter_shapes(description.model, description.vocabulary)
-    except HardalignError as error:
-        raise HardalignError(f"{folder / CONFIG}: {error}") from error
 
     def check(shapes: dict[str, tuple[int, ...]]) -> None:
         shapes = {name: shape for name, shape in shapes.items() if name not in TRAINING_ONLY}
@@ -299,10 +281,6 @@ def _weights(folder: Path, description: Description) -> Tensors:
     }
 
 
-def _positive(value: object) -> bool:
-    return type(value) in (int, float) and value > 0  # type: ignore[operator]
-
-
 def _check(config: dict[str, Any], files: dict[str, bytes], folder: Path) -> None:
     """Refuse files that are not what they were when they were written."""
     if unknown := sorted(config.keys() - _KEYS - _OLD_KEYS - set(_OPTIONAL_KEYS)):
@@ -321,7 +299,7 @@ def _check(config: dict[str, Any], files: dict[str, bytes], folder: Path) -> Non
 
 
 def _checksum(config: dict[str, Any]) -> str:
-    """Of what settings say, however their JSON is laid out."""
+    """Return the checksum of what settings say, however their JSON is laid out."""
     return sha256(json.dumps(config, sort_keys=True).encode())
 
 
@@ -339,14 +317,9 @@ def write_tensors(path: Path, tensors: Mapping[str, NDArray[Any]], notes: dict[s
 def read_tensors(
     path: Path, check: Callable[[dict[str, tuple[int, ...]]], None] = lambda _: None
 ) -> tuple[Tensors, dict[str, Any]]:
-    """Read arrays and notes.
+    """Read the arrays and notes that ``write_tensors`` wrote.
 
-    Args:
-        path: What ``write_tensors`` wrote.
-        check: Is shown the shapes of all arrays before any of them is read, and may refuse them.
-
-    Raises:
-        HardalignError: If the file is missing, cut short, foreign, or its checksum is wrong.
+    ``check`` is shown the shapes of all arrays before any of them is read, and may refuse them.
     """
     with explained(path, "read"):
         if not path.exists():
@@ -372,14 +345,12 @@ def read_tensors(
     if metadata is None:
         raise HardalignError(f"{path}: was not written by hardalign: it has no checksum")
     entry = parse_json(metadata, path)
-    if not isinstance(entry, dict) or type(entry.get("notes")) is not str:
-        raise HardalignError(f"{path}: damaged: its notes are malformed")
-    if entry.get("sha256") != _tensor_checksum(tensors, entry["notes"]):
-        raise HardalignError(f"{path}: damaged: its checksum does not fit its content")
-    notes = parse_json(entry["notes"], path)
-    if not isinstance(notes, dict):
-        raise HardalignError(f"{path}: damaged: its notes are malformed")
-    return tensors, notes
+    if isinstance(entry, dict) and type(text := entry.get("notes")) is str:
+        if entry.get("sha256") != _tensor_checksum(tensors, text):
+            raise HardalignError(f"{path}: damaged: its checksum does not fit its content")
+        if isinstance(notes := parse_json(text, path), dict):
+            return tensors, notes
+    raise HardalignError(f"{path}: damaged: its notes are malformed")
 
 
 def _tensor_checksum(tensors: Mapping[str, NDArray[Any]], text: str) -> str:
@@ -391,22 +362,17 @@ def _tensor_checksum(tensors: Mapping[str, NDArray[Any]], text: str) -> str:
 
 
 def bundled_folder(name: str) -> Path:
-    """Returns the folder of a bundled model, which may be still to come."""
+    """Return the folder of a bundled model, which may be still to come."""
     return _HERE / name
 
 
 def describe_bundled(name: str) -> dict[str, Any]:
-    """Returns task, language, summary and held-out figures of a bundled model."""
-    content: dict[str, Any] = read_json(bundled_folder(name) / FIGURES)
-    return content
+    """Return task, language, summary and held-out figures of a bundled model."""
+    return dict(read_json(bundled_folder(name) / FIGURES))
 
 
 def find_model(model: str | Path) -> Path:
-    """Returns the folder of a model: of a run, the one named, or a bundled one of that name.
-
-    Raises:
-        HardalignError: If it lies in a folder that may not be searched, or cannot be a name.
-    """
+    """Return the folder of a model: of a run, the one named, or a bundled one of that name."""
     if not isinstance(model, str | Path):
         raise HardalignError(f"a model must be a string or a path, not {model!r}")
     folder = Path(model)

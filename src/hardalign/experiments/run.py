@@ -21,7 +21,6 @@ import msgspec
 from hardalign.data.formats import FORMATS, Format, changed
 from hardalign.errors import HardalignError
 from hardalign.files import (
-    JSON_LIMIT,
     check_regular,
     explained,
     make_folder,
@@ -181,7 +180,7 @@ def epochs_of(folder: Path) -> list[dict[str, Any]]:
     """Return the rows of every ``metrics.jsonl`` in a run's folder (one for each member)."""
     epochs = []
     for path in sorted((folder / MODEL).rglob(METRICS)):
-        rows = [parse_json(line, path) for line in read_bytes(path, JSON_LIMIT).splitlines()]
+        rows = [parse_json(line, path) for line in read_bytes(path).splitlines()]
         if not all(isinstance(row, dict) and "seconds" in row for row in rows):
             raise HardalignError(f"{path}: is damaged; remove the folder to run this again")
         epochs += rows

@@ -19,7 +19,6 @@ from hardalign.data.vocabulary import UNKNOWN, Encoded, Indexer
 from hardalign.errors import HardalignError
 from hardalign.files import (
     HOLDER,
-    JSON_LIMIT,
     LOCK,
     explained,
     locked,
@@ -164,7 +163,7 @@ def open_folder(run: Run, note: Note = lambda _: None) -> Run:
     description = replace(description, training=replace(description.training, threads=threads))
     for name, content in description_files(description).items():
         path = folder / name
-        if not path.exists() or read_bytes(path, JSON_LIMIT) != content:
+        if not path.exists() or read_bytes(path) != content:
             write_bytes(path, content)
     if run.call is not None:
         write_json(folder / RESUME, run.call)
@@ -248,7 +247,7 @@ def _check_beginning(folder: Path, description: Description, taken: set[str]) ->
     """Refuse files of a model without settings, unless a run was killed while it began."""
     begun = description_files(description)
     for name in sorted(taken & set(FILES)):
-        if name not in begun or read_bytes(folder / name, JSON_LIMIT) != begun[name]:
+        if name not in begun or read_bytes(folder / name) != begun[name]:
             raise HardalignError(
                 f"{folder}: cannot resume: it has a {name} but no {CONFIG} that says of which run; "
                 "choose another folder, or start anew with --overwrite"
