@@ -16,24 +16,18 @@ class InputError(HardalignError):
     def __init__(
         self, message: str, *, file: str, line: int | None = None, column: int | None = None
     ) -> None:
-        place = file
-        if line is not None:
-            place += f", line {line}"
-        if column is not None:
-            place += f", column {column}"
-        super().__init__(f"{place}: {message}")
-        self.file = file
-        self.line = line
-        self.column = column
+        numbers = {"line": line, "column": column}
+        place = "".join(f", {name} {n}" for name, n in numbers.items() if n is not None)
+        super().__init__(f"{file}{place}: {message}")
+        self.file, self.line, self.column = file, line, column
 
 
 class MissingPackageError(HardalignError):
     """Something that an extra of hardalign would bring is not installed."""
 
     def __init__(self, what: str, package: str | None, extra: str) -> None:
-        super().__init__(
-            f"{what} needs {package}, which is not installed; run {install_command(extra)}"
-        )
+        advice = f"run {install_command(extra)}"
+        super().__init__(f"{what} needs {package}, which is not installed; {advice}")
 
 
 def install_command(extra: str) -> str:

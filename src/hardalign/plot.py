@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -52,15 +52,13 @@ class Panel(NamedTuple):
 
     title: str
     rows: Sequence[str]
-    """The target symbols."""
     columns: Sequence[str]
-    """The source symbols."""
     weights: NDArray[np.float64]
     """[rows, columns] from 0 to 1."""
 
 
 def label(symbol: str) -> str:
-    """Returns a symbol as it can stand alone: blanks made visible, combining marks on a bearer."""
+    """Return a symbol as it can stand alone: blanks made visible, combining marks on a bearer."""
     if symbol.isspace():
         return "␣"
     combining = unicodedata.category(symbol[0]).startswith("M")
@@ -68,7 +66,7 @@ def label(symbol: str) -> str:
 
 
 def draw_text(panel: Panel) -> str:
-    """Returns a heat map in characters: the darker a cell, the larger its weight."""
+    """Return a heat map in characters: the darker a cell, the larger its weight."""
     from rich.cells import cell_len, set_cell_size
 
     rows, columns = [label(text) for text in panel.rows], [label(text) for text in panel.columns]
@@ -83,7 +81,7 @@ def draw_text(panel: Panel) -> str:
 
 
 def draw_html(panel: Panel) -> str:
-    """Returns a heat map as an HTML table; pointing at a cell shows its weight."""
+    """Return a heat map as an HTML table; pointing at a cell shows its weight."""
 
     def head(symbol: str) -> str:
         style = "padding:2px 6px;text-align:center"
@@ -101,25 +99,16 @@ def draw_html(panel: Panel) -> str:
 
 
 def save_heat_maps(path: Path, panels: Sequence[Panel]) -> str | None:
-    """Draws heat maps side by side, from left to right, into a file; as ``save_figure``."""
+    """Draw heat maps side by side, from left to right, into a file; as ``save_figure``."""
     return save_figure(path, lambda: _heat_maps(panels))
 
 
 def save_figure(path: Path, draw: Callable[[], Figure]) -> str | None:
-    """Draws a picture into a file, whole or not at all.
+    """Draw a picture into an ``.svg``, ``.png`` or ``.pdf`` file, whole or not at all.
 
-    The same picture gives the same bytes, and nothing is left behind in matplotlib's state.
-
-    Args:
-        path: An ``.svg``, ``.png`` or ``.pdf`` file. Labels in SVG are outlines: they need no
-            fonts.
-        draw: Makes the picture.
-
-    Returns:
-        A line about characters that no installed font has, or None.
-
-    Raises:
-        HardalignError: If matplotlib is missing, or the file is of another kind.
+    The same picture gives the same bytes, and nothing is left behind in matplotlib's state. Labels
+    in SVG are outlines: they need no fonts. Returns a line about characters that no installed font
+    has, or None.
     """
     suffix = path.suffix.lower()
     if suffix not in KINDS:
@@ -145,14 +134,9 @@ def save_figure(path: Path, draw: Callable[[], Figure]) -> str | None:
         figure = draw()
         with whole_file(path) as file:
             figure.savefig(file, format=suffix[1:], metadata=KINDS[suffix], bbox_inches="tight")
-    messages = [str(warning.message) for warning in caught]
-    glyphs = (re.match(r"Glyph (\d+) ", message) for message in messages)
-    return _missing(dict.fromkeys(chr(int(glyph[1])) for glyph in glyphs if glyph))
-
-
-def _missing(characters: Iterable[str]) -> str | None:
-    """Returns a line that names what cannot be drawn and says what to do; None if all can be."""
-    names = [f"{c!r} ({unicodedata.name(c, f'U+{ord(c):04X}')})" for c in characters]
+    glyphs = (re.match(r"Glyph (\d+) ", str(warning.message)) for warning in caught)
+    missing = dict.fromkeys(chr(int(glyph[1])) for glyph in glyphs if glyph)
+    names = [f"{c!r} ({unicodedata.name(c, f'U+{ord(c):04X}')})" for c in missing]
     if not names:
         return None
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
@@ -163,7 +147,7 @@ def _missing(characters: Iterable[str]) -> str | None:
 
 
 def _heat_maps(panels: Sequence[Panel]) -> Figure:
-    """Draws heat maps side by side, with cells of one size and one scale of colours."""
+    """Draw heat maps side by side, with cells of one size and one scale of colours."""
     from matplotlib.figure import Figure
     from rich.cells import cell_len
 
@@ -188,7 +172,7 @@ def _heat_maps(panels: Sequence[Panel]) -> Figure:
 
 
 def _heat_map(ax: Axes, panel: Panel, cell: float) -> QuadMesh:
-    """Draws a heat map: target symbols from top to bottom, source symbols from left to right."""
+    """Draw a heat map: target symbols from top to bottom, source symbols from left to right."""
     from rich.cells import cell_len
 
     many = panel.weights.size > MANY
@@ -208,14 +192,14 @@ def _heat_map(ax: Axes, panel: Panel, cell: float) -> QuadMesh:
     for axis, symbols in ((ax.xaxis, panel.columns), (ax.yaxis, panel.rows)):
         labels = [label(symbol) for symbol in symbols]
         axis.set_ticks(np.arange(len(labels)) + 0.5, labels, fontsize=cell * 40)  # half a cell
-        for tick, text in zip(axis.get_ticklabels(), labels, strict=True):
-            if axis is ax.xaxis and cell_len(text) > 2:  # it would run into its neighbours
-                tick.set_rotation(90)
+    for tick in ax.xaxis.get_ticklabels():
+        if cell_len(tick.get_text()) > 2:  # it would run into its neighbours
+            tick.set_rotation(90)
     return mesh
 
 
 def curve_text(epochs: Sequence[Mapping[str, Any]]) -> str:
-    """Returns the curves of a training run in characters: first value, curve, last value."""
+    """Return the curves of a training run in characters: first value, curve, last value."""
     lines = []
     for name, values in _curves(epochs).items():
         low, high = min(values), max(values)
@@ -226,7 +210,7 @@ def curve_text(epochs: Sequence[Mapping[str, Any]]) -> str:
 
 
 def save_curves(path: Path, epochs: Sequence[Mapping[str, Any]], title: str) -> str | None:
-    """Draws loss, accuracy and learning rate by epoch into a file; as ``save_figure``."""
+    """Draw loss, accuracy and learning rate by epoch into a file; as ``save_figure``."""
 
     def draw() -> Figure:
         from matplotlib.figure import Figure
@@ -247,7 +231,7 @@ def save_curves(path: Path, epochs: Sequence[Mapping[str, Any]], title: str) -> 
 
 
 def _curves(epochs: Sequence[Mapping[str, Any]]) -> dict[str, list[float]]:
-    """Returns by name the values of what was measured at every epoch."""
+    """Return by name the values of what was measured at every epoch."""
     curves = {}
     for field, name in CURVES.items():
         values = [row.get(field) for row in epochs]
