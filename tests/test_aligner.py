@@ -16,11 +16,11 @@ from hardalign.aligner import (
     Pair,
     Path,
     UnsupervisedAligner,
+    _sums,
     align,
     aligner_pair,
     batches,
     fit,
-    log_likelihood,
     oracle_actions,
 )
 from hardalign.data.formats import Example
@@ -69,6 +69,16 @@ def enumerate_pair(table: Floats, pair: Pair) -> list[tuple[Path, float]]:
 
 def brute_log_likelihood(table: Floats, pair: Pair) -> float:
     return math.log(math.fsum(math.exp(s) for _, s in enumerate_pair(table, pair)))
+
+
+def log_likelihood(table: Floats, pairs: list[Pair]) -> list[float]:
+    """log p(x, y) of each pair, summed over all paths as EM does."""
+    values = [0.0] * len(pairs)
+    for batch in batches(pairs, table.shape):
+        total, _ = _sums(table.ravel()[batch.operations], batch)
+        for place, value in zip(batch.places, total[batch.ends].tolist(), strict=True):
+            values[place] = value
+    return values
 
 
 def brute_em_step(table: Floats, pairs: list[Pair], smoothing: float) -> Floats:
@@ -332,7 +342,7 @@ def test_what_comes_from_nothing() -> None:
 
 
 def test_more_pairs_than_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hardalign.aligner._BLOCK", 3)
+    monkeypatch.setattr("hardalign.aligner.BLOCK", 3)
     aligner = UnsupervisedAligner(PAIRS)
     assert list(aligner.align(PAIRS * 2)) == list(aligner.align(PAIRS)) * 2
     assert list(aligner.align([])) == []

@@ -30,13 +30,19 @@ from hardalign.data.vocabulary import END, Encoded, Vocabulary
 
 Pair = tuple[Sequence[int], Sequence[int]]
 """The ids of a source string and of a target string; either may be empty."""
-
+Path = list[tuple[int | None, int | None]]
+"""(j, i) substitutes, (j, None) deletes, (None, i) inserts; positions count from 0."""
+Floats = NDArray[np.float64]
 BATCH_CELLS = 1 << 15
 """The cells of a batch: enough to hide Python, few enough for caches."""
+BLOCK = 4096
+"""Pairs of a stream aligned at a time."""
+_INTEGERS = 2.0**30  # best paths are sought on log-probabilities in multiples of its inverse
+_DELETE, _INSERT, _SUBSTITUTE = range(3)
 
 
 class GridBatch(NamedTuple):
-    """Holds the grids of some pairs, padded to the longest strings among them."""
+    """The grids of some pairs, padded to the longest strings among them."""
 
     places: list[int]  # of its pairs among all pairs
     rows: int  # J, the length of the longest source
@@ -57,7 +63,7 @@ class Diagonal(NamedTuple):
 
 
 def diagonals(rows: int, columns: int) -> Iterator[Diagonal]:
-    """Gives the diagonals of a grid in the order in which they can be filled."""
+    """Yield the diagonals of a grid in the order in which they can be filled."""
     width = columns + 1
     for diagonal in range(2, rows + columns + 1):
         first, last = max(1, diagonal - columns), min(rows, diagonal - 1)  # of j
@@ -74,7 +80,7 @@ def diagonals(rows: int, columns: int) -> Iterator[Diagonal]:
 
 
 def batches(pairs: Sequence[Pair], shape: tuple[int, ...]) -> Iterator[GridBatch]:
-    """Cuts the pairs into batches of similar lengths, of at most BATCH_CELLS padded cells each."""
+    """Cut the pairs into batches of similar lengths, of at most BATCH_CELLS padded cells each."""
     places = sorted(range(len(pairs)), key=lambda k: (len(pairs[k][0]), len(pairs[k][1])))
     starts: list[int] = []
     longest = 0
@@ -95,7 +101,7 @@ def batches(pairs: Sequence[Pair], shape: tuple[int, ...]) -> Iterator[GridBatch
 
 
 def _padded(strings: list[Sequence[int]], size: int) -> NDArray[np.intp]:
-    """Returns rows or columns of the table as an array [L + 1, B], 0 (nothing) first."""
+    """Return rows or columns of the table as an array [L + 1, B], 0 (nothing) first."""
     longest = max(map(len, strings))
     # Any symbol may fill up: what stands after the end of a string is never reached.
     filled = [[*string, *[0] * (longest - len(string))] for string in strings]
@@ -103,14 +109,6 @@ def _padded(strings: list[Sequence[int]], size: int) -> NDArray[np.intp]:
     if padded.size and not 0 < padded.min() <= padded.max() < size:
         raise ValueError(f"ids must be from 0 to {size - 2}")
     return np.pad(padded.reshape(len(strings), longest).T, ((1, 0), (0, 0)))
-
-
-Floats = NDArray[np.float64]
-Path = list[tuple[int | None, int | None]]
-"""(j, i) substitutes, (j, None) deletes, (None, i) inserts; positions count from 0."""
-
-_INTEGERS = 2.0**30  # best paths are sought on log-probabilities in multiples of its inverse
-_DELETE, _INSERT, _SUBSTITUTE = range(3)
 
 
 def fit(
@@ -151,19 +149,8 @@ def fit(
     return table
 
 
-def log_likelihood(table: ArrayLike, pairs: Sequence[Pair]) -> list[float]:
-    """Returns log p(x, y) of each pair: the log of the sum over all its paths, in nats."""
-    table = np.asarray(table, np.float64)
-    values = [0.0] * len(pairs)
-    for batch in batches(pairs, table.shape):
-        total, _ = _sums(table.ravel()[batch.operations], batch)
-        for place, value in zip(batch.places, total[batch.ends].tolist(), strict=True):
-            values[place] = value
-    return values
-
-
 def align(table: ArrayLike, pairs: Sequence[Pair]) -> list[Path]:
-    """Returns the most probable path of each pair.
+    """Return the most probable path of each pair.
 
     Of equally probable paths, this is the one whose symbols are paired earliest: of two letters
     that may both stand for a sound, the first does and the second is deleted. Where deletions and
@@ -186,7 +173,7 @@ def align(table: ArrayLike, pairs: Sequence[Pair]) -> list[Path]:
 
 
 def _trace(best: list[float], scores: list[float], j: int, i: int, width: int) -> Path:
-    """Walks from cell (j, i) of the best scores back to (0, 0)."""
+    """Walk from cell (j, i) of the best scores back to (0, 0)."""
     path: Path = []
     while j or i:
         cell = j * width + i
@@ -212,7 +199,7 @@ def _normalised(weights: Floats, other_weight: float, others: int) -> tuple[Floa
 
 
 def _expected_counts(scores: Floats, batch: GridBatch) -> Floats:
-    """Expected uses of each cell's operation over all paths, the E step: [J + 1, I + 1, B]."""
+    """Return the expected uses [J + 1, I + 1, B] of the operations over all paths, the E step."""
     _, shares = _sums(scores, batch)
     # One path of each pair flows back from its last cell, dividing at every cell.
     flow = np.zeros_like(shares[0])  # [cells, B] posterior probability of a path through the cell
@@ -254,14 +241,14 @@ def _sums(scores: Floats, batch: GridBatch) -> tuple[Floats, Floats]:
 
 
 def _ways(values: Floats, scores: Floats, cells: Diagonal) -> Floats:
-    """Scores the three ways into the cells of a diagonal: [3, cells, B]."""
+    """Score the three ways into the cells of a diagonal: [3, cells, B]."""
     deleted = values[cells.above] + scores[cells.deletions]
     inserted = values[cells.left] + scores[cells.insertions]
     return np.stack([deleted, inserted, values[cells.corner] + scores[cells.here]])
 
 
 def _borders(scores: Floats, batch: GridBatch) -> Floats:
-    """Fills the cells that one path alone leads to, by deletions or by insertions: [cells, B]."""
+    """Fill the cells that one path alone leads to, by deletions or by insertions: [cells, B]."""
     values = np.zeros_like(scores)
     width = batch.columns + 1
     values[width::width] = scores[width::width].cumsum(0)
@@ -270,7 +257,7 @@ def _borders(scores: Floats, batch: GridBatch) -> Floats:
 
 
 def align_actions(table: ArrayLike, pairs: Sequence[Encoded], step: int) -> list[list[int]]:
-    """Returns the actions of each pair's best alignment by an aligner's table."""
+    """Return the actions of each pair's best alignment by an aligner's table."""
     paths = align(table, [aligner_pair(pair) for pair in pairs])
     return [oracle_actions(path, p.target, step) for path, p in zip(paths, pairs, strict=True)]
 
@@ -295,16 +282,13 @@ def oracle_actions(path: Path, target: Sequence[int], step: int) -> list[int]:
 
 
 def aligner_pair(pair: Encoded) -> Pair:
-    """Returns a pair's letters in the aligner's numbers: 0 is unknown, others count from 1."""
+    """Return a pair's letters in the aligner's numbers: 0 is unknown, others count from 1."""
     return aligner_ids(pair.source[1 + pair.tags : -1]), aligner_ids(pair.target[:-1])
 
 
 def aligner_ids(letters: Sequence[int]) -> list[int]:
-    """Returns letters of a vocabulary in the aligner's numbers."""
+    """Return letters of a vocabulary in the aligner's numbers."""
     return [max(0, number - END) for number in letters]
-
-
-_BLOCK = 4096  # pairs aligned at a time
 
 
 class UnsupervisedAligner:
@@ -324,9 +308,9 @@ class UnsupervisedAligner:
         self._table = fit(ids, 1 + len(source), 1 + len(target))
 
     def align(self, pairs: Iterable[Example]) -> Iterator[Links]:
-        """Gives the best alignment of each pair, also of pairs that were not learned from."""
+        """Yield the best alignment of each pair, also of pairs that were not learned from."""
         stream = iter(pairs)
-        while block := list(islice(stream, _BLOCK)):
+        while block := list(islice(stream, BLOCK)):
             paths = align(self._table, [self._pair_ids(pair) for pair in block])
             for pair, path in zip(block, paths, strict=True):
                 first = 1 + len(pair.tags)

@@ -105,6 +105,9 @@ class Predictor:
     >>> g2p = hardalign.load("en-g2p")
     >>> g2p("action").text
     'AE1 K SH AH0 N'
+
+    Symbols that the model has never seen are named in an ``UnknownSymbolsWarning`` where strings
+    are given one by one or in a call; streams of examples do not warn.
     """
 
     ipa = False
@@ -168,9 +171,6 @@ class Predictor:
             source: One or more; for a model trained with tags, each is ``lemma<TAB>TAG;TAG``.
             beam: Hypotheses followed side by side. Default: 1 (greedy), for ``nbest`` more.
             nbest: Give a list of so many different strings, best first; fewer if no more are found.
-
-        Warns:
-            UnknownSymbolsWarning: If a source has symbols that the model has never seen.
         """
         search = Search(beam=beam, nbest=nbest)
         if not isinstance(source, Iterable) or isinstance(source, bytes):
@@ -182,22 +182,13 @@ class Predictor:
         return answers[0] if isinstance(source, str) else answers
 
     def sample(self, source: str, samples: int, *, seed: int = 0) -> list[Prediction]:
-        """Draw strings from the model's distribution, independently: some may be equal.
-
-        Warns:
-            UnknownSymbolsWarning: If the source has symbols that the model has never seen.
-        """
-        search = Search(samples=samples, seed=seed)
-        (own,) = self.answers([self.example(source)], search)
+        """Draw strings from the model's distribution, independently: some may be equal."""
+        (own,) = self.answers([self.example(source)], Search(samples=samples, seed=seed))
         self._warn(own[0].unknown)
         return own
 
     def log_prob(self, source: str, target: str) -> float:
-        """Return log p(target | source), natural logarithm; −inf if it cannot be written.
-
-        Warns:
-            UnknownSymbolsWarning: If source or target have symbols that the model has never seen.
-        """
+        """Return log p(target | source), natural logarithm; −inf if it cannot be written."""
         pair = self._pair(source, target)
         self._warn(self._unknown(pair), self.indexer.unwritable(pair))
         return math.fsum(next(self.score([pair])))
@@ -217,19 +208,14 @@ class Predictor:
     def sample_alignments(
         self, source: str, target: str, n: int, *, seed: int = 0
     ) -> NDArray[np.int64]:
-        """Draw whole alignments of a pair from p(a | x, y), exactly.
-
-        Args:
-            source: The source string.
-            target: A target that the model can write.
-            n: How many to draw.
-            seed: The same seed gives the same samples.
+        """Draw ``n`` whole alignments of a pair from p(a | x, y), exactly.
 
         Returns:
             [n, target symbols] columns of an alignment's ``weights``, as its ``best`` has them.
 
         Raises:
-            HardalignError: If the system has no distribution over alignments.
+            HardalignError: If the model cannot write the target, or its system has no distribution
+                over alignments.
         """
         require_int("n", n, 0, 100 * MAX_WIDTH)
         require_int("the seed", seed, 0)
@@ -329,22 +315,13 @@ class Predictor:
     ) -> Iterator[list[Prediction]]:
         """Answer a stream as ``answers`` does, but known words from the lexicon.
 
-        Several pronunciations of a known word are ordered by the model's probability. If more
-        strings are wanted (``nbest``, ``mass``), those that the model finds come after them.
-        Samples are drawn from the model alone. Blanks around a word are left out, and letters that
-        the model does not have are replaced by similar ones (*café* is read as *cafe*), unless it
-        can copy them.
-
-        Args:
-            examples: What to answer.
-            search: What to look for.
-            folding: Counts letters that were read as others.
-            alignments: Align each prediction with its source.
-            exact: As in ``answers``; without it, ``log_prob`` of known words may be left at 0.
-            ranked: Without it, the pronunciations of a known word stay in the lexicon's order.
-            fill: Without it, a known word gets known pronunciations only.
-            threads: As in ``answers``.
-            first: As in ``answers``.
+        Several pronunciations of a known word are ordered by the model's probability; without
+        ``ranked`` they stay in the lexicon's order. If more strings are wanted (``nbest``,
+        ``mass``), those that the model finds come after them, unless ``fill`` is false. Without
+        ``exact``, ``log_prob`` of known words may be left at 0. Samples are drawn from the model
+        alone. Blanks around a word are left out, and letters that the model does not have are
+        replaced by similar ones (*café* is read as *cafe*), unless it can copy them; ``folding``
+        counts them.
         """
         stream = iter(examples)
         folding = folding or Folding(self.description.vocabulary.source)
@@ -413,11 +390,7 @@ class Predictor:
             yield sorted(known, key=lambda one: -one.log_prob) if ranked else known
 
     def score(self, pairs: Iterable[Example], *, threads: int = 1) -> Iterator[list[float]]:
-        """Score a stream of pairs in constant memory, in its own order.
-
-        Args:
-            pairs: Examples of one target each, as ``training_pairs`` makes them.
-            threads: How many batches of pairs to work on at a time.
+        """Score a stream of examples of one target each in constant memory, in its own order.
 
         Yields:
             log p(y_i | y_<i, x) of each target symbol and the end, whose sum is log p(y | x). From
@@ -435,13 +408,8 @@ class Predictor:
     ) -> Iterator[float]:
         """Estimate log p(y | x) of pairs where it cannot be computed: by particles.
 
-        The mean weight of the particles is an unbiased estimate of p(y | x), so that its logarithm
-        is a little too low on average, and less so with more of them.
-
-        Args:
-            pairs: Examples of one target each, as ``training_pairs`` makes them.
-            particles: How many to follow for each pair.
-            seed: A pair at the same place gets the same estimate again.
+        The mean weight of the particles of a pair is an unbiased estimate of p(y | x), so that its
+        logarithm is a little too low on average, and less so with more of them.
 
         Yields:
             A natural logarithm for each pair; −inf if its target cannot be written.
@@ -470,11 +438,7 @@ class Predictor:
     def align_pairs(
         self, pairs: Iterable[Example], *, threads: int = 1
     ) -> Iterator[tuple[Example, Alignment | None]]:
-        """Align a stream of pairs in constant memory, in its own order.
-
-        Args:
-            pairs: Examples of one target each, as ``training_pairs`` makes them.
-            threads: How many batches of pairs to work on at a time.
+        """Align a stream of examples of one target each in constant memory, in its own order.
 
         Yields:
             Each pair and its alignment; None where the target has symbols that the model cannot
