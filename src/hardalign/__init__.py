@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from hardalign.data.corpora import load_corpus
     from hardalign.predictor import Prediction, Predictor, load
     from hardalign.training.api import train
+    from hardalign.training.checkpoint import torch_module
     from hardalign.training.members import join
 
 __version__ = "0.3.0"
@@ -33,6 +34,7 @@ __all__ = [
     "join",
     "load",
     "load_corpus",
+    "torch_module",
     "train",
 ]
 
@@ -43,6 +45,7 @@ _HOMES = {
     "join": "training.members",
     "load": "predictor",
     "load_corpus": "data.corpora",
+    "torch_module": "training.checkpoint",
     "train": "training.api",
 }
 
@@ -56,4 +59,5 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     """List the public names, for Tab and ``help``; some only where torch is."""
-    return [name for name in __all__ if name not in ("join", "train") or find_spec("torch")]
+    learning = ("join", "torch_module", "train")
+    return [name for name in __all__ if name not in learning or find_spec("torch")]

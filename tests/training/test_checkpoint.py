@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +9,20 @@ import numpy as np
 import pytest
 import torch
 
+import hardalign
 from hardalign.errors import HardalignError
-from hardalign.model_folder import CHECKPOINT, METRICS, read_tensors, write_tensors
+from hardalign.model_folder import (
+    CHECKPOINT,
+    METRICS,
+    WEIGHTS,
+    read_tensors,
+    write_description,
+    write_tensors,
+)
+from hardalign.systems import SYSTEMS
 from hardalign.systems.network import Network, collate
 from hardalign.training.checkpoint import Progress, read_checkpoint, save_checkpoint
-from helpers import random_pairs, tiny_model
+from helpers import random_pairs, tiny_model, tiny_predictor, tiny_tensors
 
 FIGURES = dict.fromkeys(
     ("loss", "dev_log_likelihood", "dev_acc", "dev_mld", "words_per_second", "seconds"), 1.5
@@ -100,3 +110,16 @@ def test_tensors_of_another_program(name: str, tmp_path: Path) -> None:
     assert checkpoint is not None
     with pytest.raises(HardalignError, match="is not the checkpoint of this run"):
         checkpoint.restore(*stepped(0))
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_a_trained_network_can_be_had(system: str, tmp_path: Path) -> None:
+    predict = tiny_predictor(system)
+    write_description(tmp_path, predict.description)
+    write_tensors(tmp_path / WEIGHTS, tiny_tensors(system, dtype=np.float32), {"epoch": 0})
+    network = hardalign.torch_module(tmp_path)
+    assert isinstance(network, torch.nn.Module)
+    assert not network.training
+    pair = replace(predict.example("abc\tN"), targets=(tuple("xyx"),))
+    value = network.log_likelihood(collate([predict.indexer.pair(pair)]))
+    assert value.item() == pytest.approx(predict.log_prob("abc\tN", "xyx"), abs=1e-5)

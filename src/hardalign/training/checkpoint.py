@@ -19,7 +19,15 @@ from torch import optim
 
 from hardalign.errors import HardalignError
 from hardalign.files import build_record, write_bytes
-from hardalign.model_folder import CHECKPOINT, METRICS, Tensors, read_tensors, write_tensors
+from hardalign.model_folder import (
+    CHECKPOINT,
+    METRICS,
+    Tensors,
+    find_model,
+    load_folder,
+    read_tensors,
+    write_tensors,
+)
 from hardalign.systems.network import Network
 
 _MODEL, _OPTIMIZER = "model", "optimizer"
@@ -123,6 +131,19 @@ def save_checkpoint(
         for name, value in asdict(progress).items()
     }
     write_tensors(folder / CHECKPOINT, tensors, notes)
+
+
+def torch_module(model: str | Path) -> Network:
+    """Return a trained network as a ``torch.nn.Module``, in evaluation mode.
+
+    Args:
+        model: The folder of a single model, such as a member of an ensemble, or a bundled model.
+    """
+    tensors, description = load_folder(find_model(model))
+    network = Network(description.model, description.vocabulary)
+    weights = {name: torch.as_tensor(tensor) for name, tensor in tensors.items()}
+    network.load_state_dict(network.state_dict() | weights)
+    return network.eval()
 
 
 def arrays(model: Network) -> dict[str, NDArray[Any]]:
