@@ -117,18 +117,14 @@ def in_batches(
 ) -> Iterator[Result]:
     """Yield a result for each item of a stream of any length, in order and in constant memory.
 
-    Args:
-        model: Whose alphabet bounds the size of a batch.
-        work: From the items of a batch and their places in the stream to their results.
-        items: The stream.
-        length: Source symbols of an item; batches are of similar length.
-        results: How many results an item may have: the more, the fewer items are held at a time.
-        threads: How many batches to work on at a time.
+    ``work`` goes from the items of a batch (of similar ``length``) and their places in the stream
+    to their results; ``threads`` batches are worked on at a time. The more ``results`` an item may
+    have, the fewer items are held at a time.
     """
     symbols = max(1, min(BATCH_SYMBOLS, BATCH_CELLS // model.symbols))
 
     def jobs() -> Iterator[tuple[list[Item], list[int], int]]:
-        """Yield the items of a window, the places of a batch in it, and where it begins."""
+        """Yield the items of a window, the places of a batch in it, and where the window begins."""
         stream, first = iter(items), 0
         while held := list(islice(stream, max(1, WINDOW // results))):
             for places in batches_by_symbols([length(item) for item in held], symbols):

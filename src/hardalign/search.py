@@ -124,12 +124,8 @@ def find_strings(
 ) -> list[list[Hypothesis]]:
     """Return the strings found for each word of a batch: best first, or samples as drawn.
 
-    Args:
-        batch: The words.
-        search: What to search for.
-        places: Of the words in their stream, on which samples depend; by default 0, 1, 2, …
-        exact: Whether log-probabilities must be exact; else the search's own sums will do.
-        alignments: Whether to align each string with its word.
+    Samples depend on the ``places`` of the words in their stream, by default 0, 1, 2, … Where
+    log-probabilities need not be ``exact``, the search's own sums will do.
     """
     every = np.arange(len(batch.sources))
     if search.mass is not None:
@@ -171,11 +167,8 @@ class History:
     """
 
     def __init__(self, silent: int) -> None:
-        self._silent = silent
-        self._parents: list[Ints] = []
-        self._actions: list[Ints] = []
-        self._alphas: list[Floats] = []
-        self._size = 0
+        self._silent, self._size = silent, 0
+        self._visits: list[tuple[Ints, Ints, Floats]] = []
 
     def visit(self, parents: Ints, actions: Ints, alpha: Floats) -> Ints:
         """Add prefixes that are about to be continued; return their numbers [N], consecutive.
@@ -183,16 +176,13 @@ class History:
         Each continues one of ``parents`` [N] (−1: none) by one of ``actions`` [N], after which the
         model looks at ``alpha`` [N, J].
         """
-        self._parents.append(parents)
-        self._actions.append(actions)
-        self._alphas.append(alpha)
+        self._visits.append((parents, actions, alpha))
         first, self._size = self._size, self._size + len(parents)
         return np.arange(first, self._size)
 
     def hypotheses(self, prefixes: Ints, last: Ints, scores: Floats) -> list[Hypothesis]:
         """Return the strings of ``prefixes`` [E], each continued by one ``last`` action [E]."""
-        parents, actions = np.concatenate(self._parents), np.concatenate(self._actions)
-        alphas = np.concatenate(self._alphas)
+        parents, actions, alphas = map(np.concatenate, zip(*self._visits, strict=True))
         ancestors = [prefixes]
         while (ancestors[-1] >= 0).any():
             node = ancestors[-1]
@@ -207,8 +197,8 @@ class History:
                 writing = chosen != self._silent
                 path, chosen = path[writing], chosen[writing]
             symbols = chosen.tolist()
-            finished = symbols[-1:] == [END]
-            symbols = symbols[:-1] if finished else symbols
+            if finished := symbols[-1:] == [END]:
+                symbols.pop()
             hypotheses.append(Hypothesis(symbols, score, finished, alphas[path]))
         return hypotheses
 
