@@ -143,6 +143,7 @@ def test_nothing_to_align() -> None:
 
 
 def test_shows_itself() -> None:
+    assert repr(alignment([2, 1], source=2)) == "<Alignment a:x@1 b:x@0 (posterior)>"
     lines = str(alignment([2, 1], source=2)).splitlines()
     assert lines == ["  ⊢  a  b  ⊣", "x       ██", "x    ██", "⊣          ██"]
 
