@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import hardalign
-from hardalign.data.folding import Folding
+from hardalign.data.vocabulary import Folding
 from hardalign.data.formats import Example
 from hardalign.data.lexicon import Lexicon, read_lexicon
 from hardalign.predictor import Prediction

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hardalign.alignment import Alignment
 from hardalign.batches import WINDOW, Aligned, Batch, estimate, in_batches, pair_length
-from hardalign.data.folding import Folding, trimmed
+from hardalign.data.vocabulary import Folding, trimmed
 from hardalign.data.formats import Example, training_pairs
 from hardalign.data.lexicon import BESIDE, Lexicon, Origin, read_lexicon
 from hardalign.data.text import Symbols

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from hardalign.data.folding import Folding
+from hardalign.data.vocabulary import Folding
 from hardalign.data.vocabulary import Alphabet
 
 

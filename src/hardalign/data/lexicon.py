@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal, get_args
 
-from hardalign.data.folding import PLAIN
+from hardalign.data.vocabulary import PLAIN
 from hardalign.data.formats import Format
 from hardalign.data.reading import file_name, read_lines
 from hardalign.data.text import Symbols, shorten

@@ -1,4 +1,4 @@
-"""Symbols to ids and back, and batches of ids.
+"""Symbols to ids and back, batches of ids, and what is not in the vocabulary.
 
 The four reserved ids have no spelling, so nothing is taken from the user: a file may contain
 ``<s>`` or ``[PAD]`` as text. Tags have ids of their own: the tag ``N`` and the letter ``N`` are two
@@ -8,9 +8,10 @@ symbols.
 from __future__ import annotations
 
 import random
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -21,6 +22,19 @@ from hardalign.errors import HardalignError
 PAD, BEGIN, UNKNOWN, END = range(4)
 """Reserved ids, the same on the source and the target side."""
 RESERVED = 4
+APOSTROPHES, HYPHENS = "'’ʼ＇´`", "-‐‑"
+"""Marks of which each is read as any other that the model has, and left out where it has none,
+since they have no sound of their own."""
+INVISIBLE = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
+"""Soft hyphen, and zero-width joiners and spaces."""
+PLAIN: dict[int, str | None] = {
+    **{ord(mark): APOSTROPHES[0] for mark in APOSTROPHES},
+    **{ord(mark): HYPHENS[0] for mark in HYPHENS},
+    **dict.fromkeys(map(ord, INVISIBLE)),
+}
+"""For ``str.translate``: one apostrophe, one hyphen, nothing invisible."""
+LIKE = {"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "ð": "d", "þ": "th", "ł": "l", "đ": "d", "ı": "i"}
+"""Letters that no normal form takes apart, and what they are read as."""
 
 
 @dataclass(frozen=True)
@@ -240,3 +254,60 @@ def symbol_counts(counts: Counter[str]) -> str:
     shown = ", ".join(f"{symbol!r} × {count}" for symbol, count in counts.most_common(20))
     more = len(counts) - 20
     return f"{shown} and {plural(more, 'other symbol', 'other symbols')}" if more > 0 else shown
+
+
+@dataclass
+class Folding:
+    """Reads letters that a model does not have as letters that it has, and counts them."""
+
+    alphabet: Alphabet
+    changes: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """How often a letter was read as others."""
+
+    def fold(self, symbols: Symbols) -> Symbols | None:
+        """Return a word in the model's letters, or None if one of them is like none of these.
+
+        A letter that the model does not have is read as the ones it stands for (ﬁ as fi), loses its
+        marks (é is read as e), is replaced by what ``LIKE`` says (ß as ss), or becomes a small
+        letter, whichever the model has first. All apostrophes are alike, and all hyphens; one read
+        as another is not counted.
+        """
+        folded: list[str] = []
+        changes = []
+        for symbol in symbols:
+            marks = next((marks for marks in (APOSTROPHES, HYPHENS) if symbol in marks), "")
+            letters = self._folded(symbol, marks)
+            if letters is None:
+                return None
+            if letters != (symbol,) and not (letters and set(letters) <= set(marks)):
+                changes.append((symbol, "".join(letters)))
+            folded += letters
+        self.changes.update(changes if folded else ())
+        return tuple(folded) or None
+
+    def _folded(self, symbol: str, marks: str) -> Symbols | None:
+        parts = unicodedata.normalize("NFKD", symbol)
+        # Without accents, dots and the like: nothing, if it is only a mark.
+        plain = "".join(part for part in parts if unicodedata.category(part)[0] != "M")
+        lower, whole = symbol.lower(), unicodedata.normalize("NFKC", symbol)
+        small = lower, whole.lower(), plain.lower(), LIKE.get(lower, lower)
+        likes = *marks, whole, plain, LIKE.get(symbol, symbol), *small
+        for letters in ((symbol,), *map(tuple, likes)):
+            if letters and not self.alphabet.unknown(letters):
+                return letters
+        return () if marks or not plain else None
+
+    def remark(self) -> str | None:
+        """Return one line for the user, or None if nothing was changed."""
+        if not self.changes:
+            return None
+        changes = self.changes.most_common(20)
+        shown = ", ".join(f"{one} as {other or 'nothing'} × {n}" for (one, other), n in changes)
+        more = f" and {len(self.changes) - 20} more" if len(self.changes) > 20 else ""
+        return f"letters that the model does not have were read as others: {shown}{more}"
+
+
+def trimmed(source: Symbols, alphabet: Alphabet) -> Symbols:
+    """Return a source without the blanks around it, if the model does not have them."""
+    letters = [k for k, s in enumerate(source) if not s.isspace() or not alphabet.unknown([s])]
+    return source[letters[0] : letters[-1] + 1] if letters else source

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
 
-from hardalign.data.folding import APOSTROPHES, HYPHENS, INVISIBLE, PLAIN, Folding
+from hardalign.data.vocabulary import APOSTROPHES, HYPHENS, INVISIBLE, PLAIN, Folding
 from hardalign.data.formats import Example, Format
 from hardalign.data.lexicon import word_symbols
 from hardalign.data.text import Symbols, plural, shorten

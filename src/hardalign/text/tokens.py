@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Literal, NamedTuple
 
-from hardalign.data.folding import APOSTROPHES, HYPHENS, INVISIBLE
+from hardalign.data.vocabulary import APOSTROPHES, HYPHENS, INVISIBLE
 
 Kind = Literal["word", "abbreviation", "number", "symbol", "address", "between"]
 
