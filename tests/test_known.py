@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import hardalign
-from hardalign.data.vocabulary import Folding
 from hardalign.data.formats import Example
 from hardalign.data.lexicon import Lexicon, read_lexicon
+from hardalign.data.vocabulary import Folding
 from hardalign.predictor import Prediction
 from hardalign.search import Search
 from text.fakes import WORDS, FakePredictor

@@ -10,8 +10,8 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from browser.test_page import ask
 from hardalign.data.formats import Example
-from hardalign.text.error_report import page as errors_page
 from hardalign.text.errors import find_errors
+from hardalign.text.errors import page as errors_page
 from serve.helpers import MODELS
 
 PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}

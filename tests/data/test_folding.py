@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from hardalign.data.vocabulary import Folding
-from hardalign.data.vocabulary import Alphabet
+from hardalign.data.vocabulary import Alphabet, Folding
 
 
 def folded(word: str, letters: str = "'abcdefghijklmnopqrstuvwxyz") -> str | None:

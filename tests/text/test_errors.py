@@ -9,8 +9,16 @@ from typing import Any
 import pytest
 
 from hardalign.data.formats import FORMATS, Example
-from hardalign.text.error_report import aligned_rows, page, terminal_report, tsv_rows
-from hardalign.text.errors import ErrorReport, Outcome, find_errors, slips
+from hardalign.text.errors import (
+    ErrorReport,
+    Outcome,
+    aligned_rows,
+    find_errors,
+    page,
+    slips,
+    terminal_report,
+    tsv_rows,
+)
 from text.fakes import FakePredictor
 
 
@@ -87,15 +95,15 @@ def test_lists_of_single_words() -> None:
     assert [one.example.text for one in report.unsure_right] == ["cat"]
     assert {one.example.text for one in report.sure_wrong} == {"bat", "rat", "gnat", "box"}
     # One pair for every target; the fake gives −1 per symbol and end to what it would not say.
-    assert [one.log_prob for one in report.doubts] == sorted([-1.0, -4, -5, -4, -4, -5])
-    assert report.doubts[0].example.targets == (("B", "AE1", "T", "S"),)
+    assert [log_prob for _, log_prob in report.doubts] == sorted([-1.0, -4, -5, -4, -4, -5])
+    assert report.doubts[0][0].targets == (("B", "AE1", "T", "S"),)
 
 
 def test_an_improbable_pair_is_named_by_its_own_line() -> None:
     lines = [item("cat", "K AE1 T"), item("bat", "B"), item("cat", "X Y Z"), item("cat", "K AE1 T")]
     report = found([replace(one, line=line) for line, one in enumerate(lines, start=1)])
     assert report.n == 2
-    doubts = {doubt.example.targets[0]: doubt.example.line for doubt in report.doubts}
+    doubts = {pair.targets[0]: pair.line for pair, _ in report.doubts}
     assert doubts == {("K", "AE1", "T"): 1, ("B",): 2, ("X", "Y", "Z"): 3}
     rows = [row[1:4] for row in tsv_rows(report, SPELL) if row[0] == "improbable pair"]
     assert ["cat", "X Y Z", "3"] in rows
@@ -185,5 +193,5 @@ def test_a_reference_the_model_cannot_spell_has_no_origin() -> None:
     predictor: Any = Unable()
     report = find_errors(predictor, [item("a", "?")])
     assert report.confusions[0].letters == {}
-    assert report.doubts[0].log_prob == -math.inf
+    assert report.doubts[0][1] == -math.inf
     assert page(report, SPELL, "t", "s")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hardalign.text.tokens import tokens
+from hardalign.text.running import tokens
 
 
 def of_kind(line: str, kind: str) -> list[str]:

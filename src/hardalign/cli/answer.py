@@ -133,8 +133,8 @@ def predict(
         threads: How many batches of words to work on at a time. (default: one per core)
         files: How the file is read, if not as the model was trained.
     """
-    from hardalign.data.vocabulary import Folding
     from hardalign.data.reading import Skipped, read_examples
+    from hardalign.data.vocabulary import Folding
     from hardalign.predictor import load
     from hardalign.search import Search
 

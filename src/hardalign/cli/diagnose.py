@@ -56,8 +56,7 @@ def errors(
     from hardalign.data.reading import file_name
     from hardalign.data.vocabulary import UnknownSymbols
     from hardalign.predictor import load
-    from hardalign.text.error_report import page, terminal_report, tsv_rows
-    from hardalign.text.errors import find_errors
+    from hardalign.text.errors import find_errors, page, terminal_report, tsv_rows
 
     if output is not None and tsv:
         raise HardalignError("choose one of --output, a page, and --tsv, rows on standard output")

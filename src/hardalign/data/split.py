@@ -19,7 +19,7 @@ from hardalign.files import check_regular, explained, make_folder, write_bytes
 
 @dataclass(frozen=True)
 class Part:
-    """Names a file that was written, with what is in it."""
+    """A file that was written, and what is in it."""
 
     name: str
     path: Path
@@ -39,30 +39,23 @@ def split_file(
     overwrite: bool = False,
     skipped: Skipped | None = None,
 ) -> list[Part]:
-    """Splits a file by source: all lines of a word, all forms of a lemma, go to the same part.
+    """Split a file by source: all lines of a word, all forms of a lemma, go to the same part.
 
     The seed and the source alone decide the order in which sources are dealt out. Lines stay as
     they are spelt, in their order, and blank lines are dropped; NEWS XML is written anew.
 
     Files in ``out`` are ``train``, ``dev`` and ``test``, with ``.tsv`` or ``.xml``. ``dev`` and
     ``test`` are shares of the sources; 0 writes no such file.
-
-    Raises:
-        HardalignError: The shares or the number of sources do not allow a split, the file is not
-            as the format says, or a file of that name is there already.
     """
     if dev < 0 or test < 0 or not 0 < dev + test < 1:
-        raise HardalignError(
-            f"the shares dev {dev:g} and test {test:g} must be at least 0, and together above 0 "
-            "and below 1"
-        )
+        shares = f"the shares dev {dev:g} and test {test:g}"
+        raise HardalignError(f"{shares} must be at least 0, and together above 0 and below 1")
     lines: dict[int, str] = {}
     verbatim = replace(format, normalization="none", source_case="keep")  # as it is to be written
-    examples = list(
-        read_examples(
-            file, verbatim, "training", allow_empty=allow_empty, skipped=skipped, spelt=lines
-        )
+    read = read_examples(
+        file, verbatim, "training", allow_empty=allow_empty, skipped=skipped, spelt=lines
     )
+    examples = list(read)
     sources = [format.source_symbols(example.text) for example in examples]
     part_of = _deal(sources, {"test": test, "dev": dev}, seed, file_name(file))
     suffix = ".xml" if format.is_xml else ".tsv"
@@ -124,7 +117,7 @@ def _write_together(out: Path, contents: dict[Path, bytes]) -> None:
 def _deal(
     sources: Sequence[Symbols], shares: dict[str, float], seed: int, name: str
 ) -> dict[Symbols, str]:
-    """Says to which part every source goes; a part with a share has at least one source."""
+    """Return the part that every source goes to; a part with a share has at least one source."""
 
     def rank(source: Symbols) -> bytes:  # as good as random, and the same on every machine
         return hashlib.sha256("\0".join((str(seed), *source)).encode()).digest()

@@ -33,7 +33,9 @@ PLAIN: dict[int, str | None] = {
     **dict.fromkeys(map(ord, INVISIBLE)),
 }
 """For ``str.translate``: one apostrophe, one hyphen, nothing invisible."""
-LIKE = {"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "ð": "d", "þ": "th", "ł": "l", "đ": "d", "ı": "i"}
+LIKE = dict(
+    pair.split(":") for pair in ("ß:ss", "æ:ae", "œ:oe", "ø:o", "ð:d", "þ:th", "ł:l", "đ:d", "ı:i")
+)
 """Letters that no normal form takes apart, and what they are read as."""
 
 

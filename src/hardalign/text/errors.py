@@ -1,28 +1,40 @@
-"""What went wrong: which symbols a model confuses, where, and how sure it was."""
+"""What went wrong: which symbols a model confuses, where, and how sure it was.
+
+A report is text for the terminal, TSV, or one self-contained HTML page.
+"""
 
 from __future__ import annotations
 
 import heapq
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from html import escape
+from importlib.resources import files
+from itertools import islice, repeat
+from string import Template
 from typing import NamedTuple
 
 from rapidfuzz.distance import Levenshtein
 
 from hardalign.alignment import BEGIN, END
 from hardalign.data.formats import Example, evaluation_items, training_pairs
-from hardalign.data.text import Symbols
+from hardalign.data.text import Symbols, plural
 from hardalign.data.vocabulary import UnknownSymbols
+from hardalign.plot import label
 from hardalign.predictor import Predictor
 from hardalign.search import Search
+from hardalign.table import Table
 
 LISTED = 20
 """Items in each list of single words."""
 KEPT = 5
 """Words kept as examples of a confusion."""
+IN_TERMINAL, ON_PAGE = 20, 30
+"""Confusions shown."""
+Spell = Callable[[Symbols], str]
+"""Joins symbols as the model's format does."""
 _WINDOW = 512
 
 
@@ -45,43 +57,38 @@ class Outcome(NamedTuple):
 
     @property
     def correct(self) -> bool:
-        """Says whether it is one of the references."""
+        """Whether it is one of the references."""
         return self.predicted == self.expected
 
     @property
     def columns(self) -> Symbols:
-        """Returns what the columns stand for."""
+        """What the columns stand for."""
         read = self.read or self.example
         return (BEGIN, *read.tags, *read.source, END)
 
     @property
     def letters(self) -> range:
-        """Returns the columns of source symbols."""
+        """The columns of source symbols."""
         return range(1 + len((self.read or self.example).tags), len(self.columns) - 1)
 
-    def context(self, column: int) -> tuple[str, str]:
-        """Returns a column's symbol, and the same between its neighbours: ``o[u]g``."""
-        symbol = self.columns[column]
+    def context(self, column: int) -> str:
+        """Return a column's symbol between its neighbours: ``o[u]g``."""
         if column not in self.letters:
-            return symbol, symbol
+            return self.columns[column]
         left = self.columns[column - 1] if column > self.letters.start else BEGIN
-        return symbol, f"{left}[{symbol}]{self.columns[column + 1]}"
+        return f"{left}[{self.columns[column]}]{self.columns[column + 1]}"
 
 
 class Slip(NamedTuple):
-    """One symbol that is wrong, missing, or added."""
+    """One symbol that is wrong, missing (none predicted), or added (none expected)."""
 
     predicted: str
-    """Empty if the symbol is missing."""
     expected: str
-    """Empty if the symbol is added."""
 
     @property
     def kind(self) -> str:
-        """Returns "wrong", "missing" or "added"."""
-        if self.predicted and self.expected:
-            return "wrong"
-        return "missing" if self.expected else "added"
+        """Either "wrong", "missing" or "added"."""
+        return ("wrong" if self.predicted else "missing") if self.expected else "added"
 
     def __str__(self) -> str:
         if self.kind == "wrong":
@@ -104,12 +111,11 @@ class Confusion:
     """The first ones."""
 
     def add(self, outcome: Outcome, column: int | None) -> None:
-        """Counts the slip once more, in a word whose ``column`` it comes from, if that is known."""
+        """Count the slip once more, in a word whose ``column`` it comes from, if that is known."""
         self.count += 1
         if column is not None:
-            letter, context = outcome.context(column)
-            self.letters[letter] += 1
-            self.contexts[context] += 1
+            self.letters[outcome.columns[column]] += 1
+            self.contexts[outcome.context(column)] += 1
         self.tags.update(outcome.example.tags)
         if len(self.words) < KEPT and (not self.words or self.words[-1] is not outcome):
             self.words.append(outcome)
@@ -124,15 +130,8 @@ class Group:
 
     @property
     def share(self) -> float:
-        """Returns the percentage that is wrong."""
+        """The percentage that is wrong."""
         return 100 * self.wrong / self.n
-
-
-class Doubt(NamedTuple):
-    """A pair of the file that the model finds improbable: perhaps an error in the data."""
-
-    example: Example
-    log_prob: float
 
 
 @dataclass(frozen=True)
@@ -154,8 +153,8 @@ class ErrorReport:
     """Most confident first."""
     unsure_right: list[Outcome]
     """Least confident first."""
-    doubts: list[Doubt]
-    """Least probable first."""
+    doubts: list[tuple[Example, float]]
+    """Pairs of the file with the lowest log-probabilities: perhaps errors in the data."""
     cut_off: list[Example]
     """Items whose prediction the length limit cut off."""
 
@@ -167,19 +166,24 @@ def find_errors(
     unknown: UnknownSymbols | None = None,
     threads: int = 1,
 ) -> ErrorReport:
-    """Predicts the sources of examples, each once, greedily and looks at what is wrong."""
+    """Predict the sources of examples greedily, each once, and look at what is wrong."""
     items = evaluation_items(examples)
+    if unknown is not None:
+        for item in items:
+            unknown.note(item)
     confusions: dict[Slip, Confusion] = {}
     lengths, confidence, tags = (defaultdict[str, Group](Group) for _ in range(3))
     right: list[Outcome] = []
     wrong: list[Outcome] = []
     cut_off: list[Example] = []
-    for outcome in _outcomes(predictor, items, unknown, threads):
+    for outcome in _outcomes(predictor, items, threads):
         (right if outcome.correct else wrong).append(outcome)
         if not outcome.finished:
             cut_off.append(outcome.example)
-        groups = [lengths[_length(outcome)], confidence[_confidence(outcome)]]
-        for group in groups + [tags[tag] for tag in outcome.example.tags]:
+        length, tenth = len(outcome.example.source), min(9, int(outcome.probability * 10))
+        of_length = lengths[f"{length:2d}" if length < 16 else "16 and more"]
+        as_sure = confidence[f"{tenth / 10:.1f} to {(tenth + 1) / 10:.1f}"]
+        for group in of_length, as_sure, *(tags[tag] for tag in outcome.example.tags):
             group.n += 1
             group.wrong += not outcome.correct
         for slip, column in slips(outcome):
@@ -188,7 +192,6 @@ def find_errors(
     distinct = {(pair.key, pair.targets): pair for pair in reversed([*training_pairs(examples)])}
     pairs = sorted(distinct.values(), key=lambda pair: pair.line)
     scores = map(math.fsum, predictor.score(pairs, threads=threads))
-    doubts = map(Doubt, pairs, scores)
     return ErrorReport(
         n=len(items),
         wrong=len(wrong),
@@ -199,13 +202,13 @@ def find_errors(
         tags=dict(sorted(tags.items(), key=lambda item: -item[1].share)),
         sure_wrong=heapq.nlargest(LISTED, wrong, key=lambda outcome: outcome.probability),
         unsure_right=heapq.nsmallest(LISTED, right, key=lambda outcome: outcome.probability),
-        doubts=heapq.nsmallest(LISTED, doubts, key=lambda doubt: doubt.log_prob),
+        doubts=heapq.nsmallest(LISTED, zip(pairs, scores, strict=True), key=lambda pair: pair[1]),
         cut_off=cut_off,
     )
 
 
 def slips(outcome: Outcome) -> Iterator[tuple[Slip, int | None]]:
-    """Yields what must be changed in a prediction to get the reference, with the fewest changes.
+    """Yield the fewest changes that turn a prediction into the reference.
 
     With each comes the column that the expected symbol comes from, or where none was expected the
     added one; None if that is not known.
@@ -218,13 +221,8 @@ def slips(outcome: Outcome) -> Iterator[tuple[Slip, int | None]]:
         yield Slip(predicted, expected), (columns[j if expected else i] if columns else None)
 
 
-def _outcomes(
-    predictor: Predictor, items: Sequence[Example], unknown: UnknownSymbols | None, threads: int
-) -> Iterator[Outcome]:
-    """Yields each outcome; those that are wrong have their alignments."""
-    if unknown is not None:
-        for item in items:
-            unknown.note(item)
+def _outcomes(predictor: Predictor, items: Sequence[Example], threads: int) -> Iterator[Outcome]:
+    """Yield each outcome; those that are wrong have their alignments."""
     answers = predictor.answers(items, Search(), exact=True, threads=threads)
     stream = zip(items, answers, strict=True)
     while window := list(islice(stream, _WINDOW)):
@@ -232,7 +230,7 @@ def _outcomes(
             Outcome(
                 item,
                 best.symbols,
-                _closest(best.symbols, item),
+                _closest(best.symbols, item.targets),
                 math.exp(best.log_prob),
                 finished=best.finished,
                 read=predictor.as_read(item),
@@ -245,10 +243,8 @@ def _outcomes(
             if not outcome.correct
             for target in (outcome.predicted, outcome.expected)
         ]
-        columns = (
-            tuple(alignment.best) if alignment else ()
-            for _, alignment in predictor.align_pairs(pairs, threads=threads)
-        )
+        aligned = predictor.align_pairs(pairs, threads=threads)
+        columns = (tuple(alignment.best) if alignment else () for _, alignment in aligned)
         for outcome in outcomes:
             if outcome.correct:
                 yield outcome
@@ -257,16 +253,190 @@ def _outcomes(
         next(columns, None)  # ends them and their threads here, where signals are heard
 
 
-def _closest(predicted: Symbols, item: Example) -> Symbols:
-    """Returns the closest reference, the longest of several, as ``hardalign.metrics`` does."""
-    return min(item.targets, key=lambda t: (Levenshtein.distance(predicted, t), -len(t)))
+def _closest(predicted: Symbols, references: Sequence[Symbols]) -> Symbols:
+    """Return the closest reference, the longest of several, as ``hardalign.metrics`` does."""
+    return min(references, key=lambda t: (Levenshtein.distance(predicted, t), -len(t)))
 
 
-def _length(outcome: Outcome) -> str:
-    length = len(outcome.example.source)
-    return f"{length:2d}" if length < 16 else "16 and more"
+class Section(NamedTuple):
+    """A table of the report, shown if it has rows."""
+
+    title: str
+    heads: list[str]
+    rows: list[list[str]]
+    numbers: int = 0
+    """Number columns, from the left."""
 
 
-def _confidence(outcome: Outcome) -> str:
-    tenth = min(9, int(outcome.probability * 10))
-    return f"{tenth / 10:.1f} to {(tenth + 1) / 10:.1f}"
+def terminal_report(report: ErrorReport, spell: Spell) -> str:
+    """Format a report for the terminal."""
+    rows = [
+        [
+            str(confusion.slip),
+            str(confusion.count),
+            _percentage(confusion.count, report.slips),
+            _common(confusion.letters, 3),
+            ", ".join(word.example.text for word in confusion.words[:3]),
+        ]
+        for confusion in report.confusions[:IN_TERMINAL]
+    ]
+    heads = ["", "count", "share", "from", "words"]
+    lines = [
+        f"{plural(report.n, 'item', 'items')}, {report.wrong} wrong "
+        f"({_percentage(report.wrong, report.n)}), "
+        f"{plural(report.slips, 'symbol', 'symbols')} wrong, missing or added"
+    ]
+    for section in (Section("Commonest confusions", heads, rows), *_sections(report, spell)):
+        if section.rows:
+            cells = [tuple(row) for row in section.rows]
+            table = Table(section.title, tuple(section.heads), cells, texts=len(section.heads))
+            lines += ["", section.title, *(f"  {line}" for line in table.text()[:-1].split("\n"))]
+    return "\n".join(lines)
+
+
+def tsv_rows(report: ErrorReport, spell: Spell) -> Iterator[list[str]]:
+    """Yield the whole report as rows; the first column names the section."""
+
+    def counts(count: int, total: int) -> list[str]:
+        return [str(count), str(total), f"{count / max(1, total):.6f}"]
+
+    yield ["section", "name", "count", "of", "share", "from", "context", "tags", "words"]
+    for confusion in report.confusions:
+        origins = confusion.letters, confusion.contexts, confusion.tags
+        yield [
+            confusion.slip.kind,
+            str(confusion.slip),
+            *counts(confusion.count, report.slips),
+            *(_common(origin, 5) for origin in origins),
+            ", ".join(word.example.text for word in confusion.words),
+        ]
+    groups = {"length": report.lengths, "confidence": report.confidence, "tag": report.tags}
+    for name, members in groups.items():
+        for key, group in members.items():
+            yield [name, key.strip(), *counts(group.wrong, group.n)]
+    lists = {"confident error": report.sure_wrong, "unsure but right": report.unsure_right}
+    for name, outcomes in lists.items():
+        for one in outcomes:
+            strings = one.example.text, spell(one.predicted), spell(one.expected)
+            yield [name, *strings, f"{one.probability:.6f}"]
+    for pair, log_prob in report.doubts:
+        strings = pair.text, spell(pair.targets[0]), str(pair.line or "")
+        yield ["improbable pair", *strings, f"{log_prob:.6f}"]
+
+
+def page(report: ErrorReport, spell: Spell, title: str, signature: str) -> str:
+    """Format a report as a page without scripts; ``signature`` says what it was computed from."""
+    template = Template((files(__package__) / "errors.html").read_text("utf-8"))
+    share = _percentage(report.wrong, report.n)
+    return template.substitute(
+        title=escape(title),
+        summary=f"<b>{report.wrong}</b> of {report.n} items are wrong ({share}), in "
+        f"{report.slips} symbols that are wrong, missing or added.",
+        confusions="\n".join(_confusion(one, report) for one in report.confusions[:ON_PAGE]),
+        sections="\n".join(_table(one) for one in _sections(report, spell) if one.rows),
+        signature=escape(signature),
+    )
+
+
+def aligned_rows(outcome: Outcome) -> tuple[list[str], list[str], list[str]]:
+    """Return source symbols of an error, and what each became and should have become.
+
+    Begin, tags and end are included only if something came from them.
+    """
+    became, due = defaultdict[int, list[str]](list), defaultdict[int, list[str]](list)
+    for symbol, column in zip(outcome.predicted, outcome.predicted_from, strict=False):
+        became[column].append(symbol)
+    for symbol, column in zip(outcome.expected, outcome.expected_from, strict=False):
+        due[column].append(symbol)
+    shown = sorted({*outcome.letters, *became, *due})
+    predicted, expected = ([" ".join(side[column]) for column in shown] for side in (became, due))
+    return [outcome.columns[column] for column in shown], predicted, expected
+
+
+def _sections(report: ErrorReport, spell: Spell) -> Iterator[Section]:
+    """Yield the tables that follow the confusions."""
+    for title, groups in (
+        ("By length of the source", report.lengths),
+        ("By confidence (probability of the prediction)", report.confidence),
+        ("By tag", report.tags),
+    ):
+        rows = [[name, str(g.n), str(g.wrong), f"{g.share:.1f}%"] for name, g in groups.items()]
+        yield Section(title, ["", "items", "wrong", "share"], rows, 4)
+    for title, outcomes in (
+        ("Most confident errors", report.sure_wrong),
+        ("Least confident right answers", report.unsure_right),
+    ):
+        rows = [
+            [f"{o.probability:.3f}", o.example.text, spell(o.predicted), spell(o.expected)]
+            for o in outcomes
+        ]
+        yield Section(title, ["p", "source", "prediction", "reference"], rows, 1)
+    rows = [
+        [f"{log_prob:.2f}", str(pair.line or ""), pair.text, spell(pair.targets[0])]
+        for pair, log_prob in report.doubts
+    ]
+    title = "Least probable pairs of the file: errors in the data?"
+    yield Section(title, ["log p", "line", "source", "target"], rows, 2)
+
+
+def _confusion(confusion: Confusion, report: ErrorReport) -> str:
+    count, most = confusion.count, report.confusions[0].count
+    origins = {"from": confusion.letters, "in": confusion.contexts, "with": confusion.tags}
+    lines = [f"{word} {_common(counts, 5)}" for word, counts in origins.items() if counts]
+    body = "".join(f"<p>{_text(line)}</p>" for line in lines)
+    body += "".join(map(_aligned, confusion.words))
+    return (
+        f'<details><summary><b>{_text(str(confusion.slip))}</b><span class="count">{count} · '
+        f'{_percentage(count, report.slips)}</span><span class="bar" '
+        f'style="width:{100 * count / most:.1f}%"></span></summary>{body}</details>'
+    )
+
+
+def _aligned(outcome: Outcome) -> str:
+    """Show an error: source symbols, what each became, and what it should have become."""
+    columns, predicted, expected = aligned_rows(outcome)
+    differ = [left != right for left, right in zip(predicted, expected, strict=True)]
+
+    def row(name: str, cells: Iterable[str], mark: str) -> str:
+        marked = zip(cells, differ, strict=True)
+        return f"<tr><th>{name}</th>{''.join(_cell(cell, mark * bad) for cell, bad in marked)}</tr>"
+
+    return (
+        '<div class="scroll"><table class="aligned">'
+        f"<caption>{_text(outcome.example.text)} · p = {outcome.probability:.3f}</caption>"
+        f"{row('', map(label, columns), '')}{row('predicted', predicted, 'bad')}"
+        f"{row('expected', expected, 'good')}</table></div>"
+    )
+
+
+def _table(section: Section) -> str:
+    marks = ["n" if k < section.numbers else "" for k in range(len(section.heads))]
+    top = "".join(map(_cell, section.heads, marks, repeat("th")))
+    wide, body = "wide" if section.heads[-1] == "share" else "", ""
+    for row in section.rows:
+        cells = "".join(map(_cell, row, marks))
+        if wide:
+            cells += f'<td class="wide"><span class="bar" style="width:{row[-1]}"></span></td>'
+        body += f"<tr>{cells}</tr>"
+    return (
+        f'<h2>{escape(section.title)}</h2><div class="scroll"><table class="{wide}">'
+        f"<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def _cell(text: str, mark: str, tag: str = "td") -> str:
+    return f'<{tag} class="{mark}">{_text(text)}</{tag}>'
+
+
+def _text(text: str) -> str:
+    """Escape text of any script and isolate its direction."""
+    return f"<bdi>{escape(text)}</bdi>"
+
+
+def _percentage(count: int, total: int) -> str:
+    return f"{100 * count / max(1, total):.1f}%"
+
+
+def _common(counts: Counter[str], most: int) -> str:
+    shown = ", ".join(f"{name} × {count}" for name, count in counts.most_common(most))
+    return shown + (", …" if len(counts) > most else "")

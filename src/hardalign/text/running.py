@@ -1,42 +1,39 @@
 """Running text pronounced: words become pronunciations, all else stays where it is.
 
-The rules, each of which has a test:
-
-- Line breaks, blanks and punctuation stay. Numbers, symbols, addresses, words that are too long and
-  words in letters that the model does not have (and that cannot be folded, see ``folding``) stay
-  too, and are counted and named.
-- A word is looked up in the lexicon, if there is one, before the model is asked.
-- Apostrophes inside a word belong to it (*isn't*); at its edges they are quotation marks, unless
-  the lexicon has the word with them (*'em*).
-- A word with hyphens is looked up whole; if it is not known, its parts are pronounced one by one.
-- An abbreviation with dots (*U.S.*) is looked up; if it is not known, its letters are pronounced.
-- What stands between blanks (*new_york*, *cnn.com*, *<unk>*) is a word if the lexicon has it.
-- Capitals are read as the model's format says. Words in capitals (*NASA*, *US*) are words, unless
-  they are to be spelled: then each letter is pronounced, but in lines that are all in capitals.
+``docs/howto/text.md`` has the rules, each of which has a test. A line is cut into tokens by classes
+of characters, so that all scripts are cut alike; a word is then looked up in the lexicon, if there
+is one, before the model is asked.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import islice
 from typing import NamedTuple
 
-from hardalign.data.vocabulary import APOSTROPHES, HYPHENS, INVISIBLE, PLAIN, Folding
 from hardalign.data.formats import Example, Format
 from hardalign.data.lexicon import word_symbols
 from hardalign.data.text import Symbols, plural, shorten
+from hardalign.data.vocabulary import APOSTROPHES, HYPHENS, INVISIBLE, PLAIN, Folding
 from hardalign.errors import HardalignError
 from hardalign.predictor import Prediction, Predictor
 from hardalign.search import Search
 from hardalign.text.ipa import check_arpabet, parts_to_ipa
 from hardalign.text.numbers import Numbers
-from hardalign.text.tokens import Token, tokens
 
 NAMED = 10_000
 """Distinct pieces of each kind that are kept to be named in a report."""
+CHUNK = 512
+"""Lines read at a time, whose words are pronounced together."""
+REMEMBERED = 1 << 16
+"""Words whose answers are kept, since most words of a text come again."""
+HELD = 100_000
+"""Lines held until the first word that can be pronounced."""
 _KINDS = {
     "number": ("number", "numbers"),
     "symbol": ("symbol", "symbols"),
@@ -50,6 +47,66 @@ _CHUNK = re.compile(r"(\s*)(\S*)")
 _PUNCTUATION = '.,;:!?…()"“”„«»‹›'
 _PLAIN = re.compile(rf"(?:[^\W\d_]|[.{APOSTROPHES}{HYPHENS}])*")
 """What may be cut as a word, an abbreviation or an address."""
+
+_TOKENS = re.compile(
+    # What has a digit, with all that is joined to it: 1999, $3.50, 10:30, 3rd, B2B, 50%.
+    r"(?P<number>s?a*9(?:[.,:]9|['s-]?[a9])*s?)"
+    # Single letters with dots between them (U.S., a.m.), the last dot included.
+    r"|(?P<abbreviation>(?<!a)a(?:\.a)+(?!a)\.?)"
+    # Letters with their marks, and apostrophes and hyphens between them.
+    r"|(?P<word>'?a+(?:['-]a+)*'?)"
+    r"|(?P<symbol>s)"
+    r"|(?P<address>u+)"
+    r"|(?P<between>[^a9s'u]+|.)"
+)
+"""Tokens as patterns of classes: a letter, 9 digit, s sign, z invisible, u address."""
+_INSIDE = re.compile(r"(?<=a)z+(?=[a'-])|(?<=['-])z+(?=a)")
+"""What is invisible inside a word, such as a soft hyphen, belongs to it."""
+_AFTER = r".,;:!?'\"’”»)\]}>"
+"""What may stand behind an address and is no part of it."""
+_ENDINGS = (
+    r"(?:com|org|net|edu|gov|info)(?:\.[a-z]{2})?|(?:co|ac)\.[a-z]{2}|COM|ORG|NET|EDU|GOV|INFO"
+)
+"""What an address ends in that has neither :// nor www.; a country may follow."""
+_ADDRESS = re.compile(
+    rf"(?<!\w)(?:[a-z]{{2,10}}://|www\.)\S*[^\s{_AFTER}]"
+    r"|(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
+    # Where a blank is missing, "end.Net" and "is.it" are words of two sentences: hence few endings,
+    # in small letters or all in capitals.
+    rf"|(?<![\w.+-])(?:[\w-]+\.)+(?-i:{_ENDINGS})(?![\w-])(?:(?=[:/])\S*[^\s{_AFTER}])?",
+    re.IGNORECASE,
+)
+
+
+class Token(NamedTuple):
+    """A piece of a line, its kind one of the groups of ``_TOKENS``."""
+
+    kind: str
+    text: str
+
+
+def tokens(line: str) -> Iterator[Token]:
+    """Cut a line into tokens, which together are the line.
+
+    >>> [token.text for token in tokens("It's 10:30, Jean-Luc!") if token.kind != "between"]
+    ["It's", '10:30', 'Jean-Luc']
+    """
+    classes = list(map(_class, line))
+    for match in _ADDRESS.finditer(line):
+        classes[match.start() : match.end()] = "u" * len(match[0])
+    joined = _INSIDE.sub(lambda match: "a" * len(match[0]), "".join(classes))
+    for match in _TOKENS.finditer(joined):
+        yield Token(str(match.lastgroup), line[match.start() : match.end()])
+
+
+@cache
+def _class(character: str) -> str:
+    for members, kind in ((APOSTROPHES, "'"), (HYPHENS, "-"), (INVISIBLE, "z"), ("&@#%", "s")):
+        if character in members:
+            return kind
+    category = unicodedata.category(character)[0]
+    other = character if character in ".,:" else " "
+    return {"S": "s", "L": "a", "M": "a", "N": "9"}.get(category, other)
 
 
 class Reading(NamedTuple):
@@ -65,12 +122,12 @@ class Piece(NamedTuple):
     """A piece of a line, and what is to be pronounced for it: nothing, a word, or letters."""
 
     text: str
-    readings: list[Reading]
+    readings: Sequence[Reading] = ()
 
 
 @dataclass
 class TextReport:
-    """Counts what was pronounced, and what was not."""
+    """Count what was pronounced, and what was not."""
 
     words: int = 0
     known: int = 0
@@ -84,12 +141,8 @@ class TextReport:
     """Numbers and abbreviations that were read as words."""
     folding: Folding | None = None
 
-    def skip(self, kind: str, text: str) -> None:
-        """Counts a piece that is not pronounced."""
-        count(self.skipped[kind], text)
-
     def remarks(self) -> list[str]:
-        """Returns what was passed over or read differently, a line each."""
+        """Return what was passed over or read differently, a line each."""
         pieces = [
             f"{plural(counts.total(), *_KINDS[kind])} ({names(counts)})"
             for kind, counts in self.skipped.items()
@@ -107,22 +160,18 @@ class TextReport:
         return lines
 
     def refusal(self) -> str:
-        """Returns why a text without words is refused."""
+        """Return why a text without words is refused."""
         reason = "; ".join(self.remarks()) or "it is empty"
         return f"there is no word in the text that the model can read: {reason}"
 
     def summary(self) -> str:
-        """Returns how many words were pronounced."""
+        """Return how many words were pronounced."""
         text = f"{plural(self.words, 'word was', 'words were')} pronounced"
         return f"{text}, {self.known} of them known" if self.known else text
 
 
 class Reader:
-    """Reads lines of text for a model, and tells a report what it passes over.
-
-    Raises:
-        HardalignError: If the model needs tags.
-    """
+    """Reads lines of text for a model, and tells a report what it passes over."""
 
     def __init__(
         self,
@@ -143,7 +192,7 @@ class Reader:
         self._plain = PLAIN | {ord(m): m for m in INVISIBLE if not alphabet.unknown(m)}
 
     def words(self, line: str) -> Iterator[Reading]:
-        """Yields the words of a line.
+        """Yield the words of a line.
 
         A word that is alone on its line is taken whole, also with a hyphen at its edge (-ism), and
         so is a line that the lexicon has (mr.).
@@ -157,31 +206,29 @@ class Reader:
                 yield from piece.readings
 
     def pieces(self, line: str) -> Iterator[Piece]:
-        """Cuts a line; all texts together are the line."""
+        """Cut a line; all texts together are the line."""
         words = [token for token in tokens(line) if token.kind == "word"]
         headline = len(words) > 1 and all(token.text.isupper() for token in words)
         spell = self._spell and not headline
         for between, chunk in _CHUNK.findall(line):
+            yield Piece(between)
             bare = chunk.strip(_PUNCTUATION)
             short = chunk.lstrip(_PUNCTUATION).rstrip(_PUNCTUATION.replace(".", ""))
             if self._numbers and (long := self._numbers.abbreviation(short)):
                 before, _, after = chunk.partition(short)
-                yield Piece(between + before, [])
+                yield Piece(before)
                 yield from self._expanded(short, long)
-                yield Piece(after, [])
+                yield Piece(after)
             elif not _PLAIN.fullmatch(bare) and self._is_known(bare):
                 before, _, after = chunk.partition(bare)
-                yield Piece(between + before, [])
-                yield self._piece(bare, [bare])
-                yield Piece(after, [])
+                yield from (Piece(before), self._piece(bare, [bare]), Piece(after))
             else:
-                yield Piece(between, [])
                 for token in tokens(chunk):
                     yield from self._token(token, spell)
 
     def _token(self, token: Token, spell: bool) -> Iterator[Piece]:
         if token.kind == "between":
-            yield Piece(token.text, [])
+            yield Piece(token.text)
         elif token.kind == "word":
             yield from self._word(token.text, spell)
         elif token.kind in ("abbreviation", "address") and self._is_known(token.text):
@@ -191,8 +238,8 @@ class Reader:
         elif token.kind == "number" and (words := self._numbers and self._numbers(token.text)):
             yield from self._expanded(token.text, words)
         else:
-            self._report.skip(token.kind, token.text)
-            yield Piece(token.text, [])
+            count(self._report.skipped[token.kind], token.text)
+            yield Piece(token.text)
 
     def _word(self, text: str, spell: bool) -> Iterator[Piece]:
         bare = text.strip(APOSTROPHES)
@@ -201,21 +248,19 @@ class Reader:
             if (left or right) and self._is_known(left + bare + right):
                 before, bare, after = before[len(left) :], left + bare + right, after[len(right) :]
                 break
-        yield Piece(before, [])
+        yield Piece(before)
         for part in [bare] if self._is_known(bare) else re.split(f"([{HYPHENS}])", bare):
-            yield Piece(part, []) if part in HYPHENS else self._part(part, spell)
-        yield Piece(after, [])
+            yield Piece(part) if part in HYPHENS else self._part(part, spell)
+        yield Piece(after)
 
     def _part(self, text: str, spell: bool) -> Piece:
-        letters = [letter for letter in text if letter.isalpha()]
-        capitals = text.isupper() and len(letters) > 1
-        if capitals and spell:
+        if not text.isupper() or sum(map(str.isalpha, text)) < 2:
+            return self._piece(text, [text])
+        if spell:
             return self._spelled(text)
         piece = self._piece(text, [text])
-        if capitals:
-            for reading in piece.readings:
-                if not self._lexicon.pronunciations(reading.source):
-                    count(self._report.capitals, text)
+        if piece.readings and not self._lexicon.pronunciations(piece.readings[0].source):
+            count(self._report.capitals, text)
         return piece
 
     def _expanded(self, text: str, words: str) -> Iterator[Piece]:
@@ -229,14 +274,14 @@ class Reader:
         return self._piece(text, [f"{x}." if self._is_known(f"{x}.") else x for x in letters])
 
     def _piece(self, piece: str, words: list[str]) -> Piece:
-        """Returns a piece for which some words are pronounced, if all of them can be."""
+        """Return a piece for which some words are pronounced, if all of them can be."""
         readings = []
         for text in words:
             word = self._symbols(text)
             source = word if self._lexicon.pronunciations(word) else self._folding.fold(word)
             if source is None:
-                self._report.skip("word" if word else "long", piece)
-                return Piece(piece, [])
+                count(self._report.skipped["word" if word else "long"], piece)
+                return Piece(piece)
             readings.append(Reading(word, source))
         return Piece(piece, readings)
 
@@ -244,7 +289,7 @@ class Reader:
         return bool(self._lexicon.pronunciations(self._symbols(word)))
 
     def _symbols(self, word: str) -> Symbols:
-        """Cuts a word as the model's format says; no symbols if it is too long to be a word."""
+        """Cut a word as the model's format says; no symbols if it is too long to be a word."""
         try:
             return word_symbols(word.translate(self._plain), self._layout)
         except HardalignError:
@@ -252,22 +297,14 @@ class Reader:
 
 
 def count(counts: Counter[str], text: str) -> None:
-    """Counts a piece; if there are very many different ones, without its name."""
+    """Count a piece; if there are very many different ones, without its name."""
     counts[text if text in counts or len(counts) < NAMED else "…"] += 1
 
 
 def names(counts: Counter[str]) -> str:
-    """Names the commonest pieces, with their counts where they are above one."""
+    """Name the commonest pieces, with their counts where they are above one."""
     shown = [shorten(name) + (f" × {n}" if n > 1 else "") for name, n in counts.most_common(8)]
     return ", ".join(shown) + (", …" if len(counts) > 8 else "")
-
-
-CHUNK = 512
-"""Lines read at a time, whose words are pronounced together."""
-REMEMBERED = 1 << 16
-"""Words whose answers are kept, since most words of a text come again."""
-HELD = 100_000
-"""Lines held until the first word that can be pronounced."""
 
 
 @dataclass(frozen=True)
@@ -283,7 +320,7 @@ class Word:
 
     @property
     def symbols(self) -> Symbols:
-        """Returns the whole pronunciation."""
+        """The whole pronunciation."""
         return tuple(symbol for part in self.predictions for symbol in part.symbols)
 
 
@@ -307,7 +344,7 @@ def pronounce_text(
     report: TextReport | None = None,
     threads: int = 1,
 ) -> Iterator[Line]:
-    """Pronounces a text line by line, in constant memory.
+    """Pronounce a text line by line, in constant memory.
 
     A pronunciation whose symbols are separated by blanks stands in braces, {DH AH0} {K AE1 T}, as
     speech synthesisers read it.
