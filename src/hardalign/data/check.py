@@ -13,16 +13,12 @@ from statistics import median
 from hardalign.data.formats import Example, Format, training_pairs
 from hardalign.data.text import Symbols, shorten
 
-RARE = 3
-"""Symbols with fewer occurrences are rare: a model cannot learn them."""
-LONG = 4
-"""A prediction is cut off at so many times the length of its source."""
+RARE = 3  # symbols with fewer occurrences are rare: a model cannot learn them
+LONG = 4  # a prediction is cut off at so many times the length of its source
 FEW, MANY = 1000, 20_000
 """Pairs below which any model starves, and from which on the large size can be fed."""
-SHORT = 2.3
-"""Symbols of phonetic alphabets have fewer characters on average, syllables have more."""
-SAMPLES = 5
-"""The most examples that a finding shows."""
+SHORT = 2.3  # symbols of phonetic alphabets have fewer characters on average, syllables have more
+SAMPLES = 5  # the most examples that a finding shows
 MOST_CHECKED, LEAST_CHECKED = 2000, 5
 """Pairs that the quick check looks at, and how few show nothing for sure."""
 _TAGS = re.compile(r"[A-Z0-9][A-Z0-9.,+/()_:{}<>=|*%;-]*")

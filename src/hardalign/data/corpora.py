@@ -60,29 +60,21 @@ class Collection:
     format: Format
     licence: str
     citation: str
-    repository: str = ""
-    """On GitHub, as ``owner/name``; empty where the files are not public."""
+    repository: str = ""  # on GitHub, as owner/name; empty where the files are not public
     commit: str = ""
-    by_hand: str = ""
-    """How to get the files where the licence does not let us fetch them."""
-    folder: str = ""
-    """Another name of the folder that local copies may lie in."""
+    by_hand: str = ""  # how to get the files where the licence does not let us fetch them
+    folder: str = ""  # another name of the folder that local copies may lie in
 
 
 @dataclass(frozen=True)
 class RegisteredFile:
     """One file of a corpus."""
 
-    split: str
-    """train, dev or test."""
-    name: str
-    """Path in a data folder, such as ``g2p/CMUDict.train``."""
-    path: str
-    """Path in the repository of its collection."""
-    size: int | None
-    """In bytes, or None if unknown."""
-    sha256: str | None
-    """None if unknown: then a copy cannot be checked."""
+    split: str  # train, dev or test
+    name: str  # path in a data folder, such as g2p/CMUDict.train
+    path: str  # path in the repository of its collection
+    size: int | None  # in bytes, or None if unknown
+    sha256: str | None  # None if unknown: then a copy cannot be checked
 
 
 @dataclass(frozen=True)

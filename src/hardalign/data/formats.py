@@ -22,8 +22,7 @@ from hardalign.data.text import (
 from hardalign.errors import HardalignError
 from hardalign.files import build_record
 
-COLUMNS = ("source", "target", "tags", "-")
-"""What a column may hold; ``-`` is passed over."""
+COLUMNS = ("source", "target", "tags", "-")  # what a column may hold; - is passed over
 MAX_SYMBOL = 100
 """Characters of the longest symbol: what is longer was not cut where it should have been."""
 

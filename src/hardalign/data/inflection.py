@@ -37,28 +37,22 @@ from hardalign.data.text import Symbols
 from hardalign.errors import HardalignError
 from hardalign.files import JSON_LIMIT
 
-SHORTEST = 3
-"""Symbols that a stretch must have."""
-KEPT = 3.0
-"""What a kept symbol adds to the score of an alignment, in nats."""
+SHORTEST = 3  # symbols that a stretch must have
+KEPT = 3.0  # what a kept symbol adds to the score of an alignment, in nats
 PLENTY = 10
 """With so many inventions for each pair all are drawn alike; with fewer, rare tags more often,
 whose affixes few examples teach least."""
 RARE = 10
 """What is added to how often a tag occurs, so that what occurs once is not drawn all the time."""
-UNIGRAMS = 0.5
-"""The share of symbols that are drawn without regard to the symbol before."""
-SEPARATOR = "||"
-"""The source symbol before each known form."""
-PRIOR = 4.0
-"""How many lemmas the share of common tags counts for."""
+UNIGRAMS = 0.5  # the share of symbols that are drawn without regard to the symbol before
+SEPARATOR = "||"  # the source symbol before each known form
+PRIOR = 4.0  # how many lemmas the share of common tags counts for
 MOST_COMPARED = 1_000_000
 """So many pairs of forms are compared, about a second's work, to learn what follows from what."""
 
 Stretch = tuple[int, int, int]
 """Symbols that are the same on both sides: where they begin in source and target, how many."""
-Row = tuple[Symbols, Symbols, Symbols]
-"""Lemma, tags and form."""
+Row = tuple[Symbols, Symbols, Symbols]  # lemma, tags and form
 
 
 def hallucinate(examples: Sequence[Example], count: int, seed: int) -> list[Example]:

@@ -19,11 +19,9 @@ from hardalign.files import explained
 
 BESIDE = "lexicon.tsv"
 """The lexicon in a model's folder: ``word<TAB>P H O N E S``, words sorted by their UTF-8 bytes."""
-CMUDICT = "cmudict"
-"""The name of the lexicon that ``en-g2p`` brings, for use with other models."""
+CMUDICT = "cmudict"  # the name of the lexicon that en-g2p brings, for use with other models
 _PACKAGED = Path(__file__).parents[1] / "bundled" / "en-g2p" / BESIDE
-Origin = Literal["lexicon", "model"]
-"""Where an answer may come from."""
+Origin = Literal["lexicon", "model"]  # where an answer may come from
 VARIANT = re.compile(r"(?<=.)\(\d+\)$")
 """Marks the second and further pronunciations of a word in CMUDict."""
 _SILENCE = re.compile(

@@ -98,10 +98,8 @@ class Skipped:
     """What was not read as an example, for a remark to the user."""
 
     blank_lines: int = 0
-    first_blank: int = 0
-    """The line of the first one, counted from 1."""
-    header: str = ""
-    """The headings of the columns, where the file has some."""
+    first_blank: int = 0  # the line of the first one, counted from 1
+    header: str = ""  # the headings of the columns, where the file has some
 
     def report(self, file: str | Path, what_happened: str) -> str | None:
         """Return one line about the header and the blank lines of a file, or None."""
@@ -348,8 +346,7 @@ class FileOrigin:
 
     file: str = field(compare=False)
     examples: int
-    sha256: str
-    """Of the examples, as they were read."""
+    sha256: str  # of the examples, as they were read
 
 
 @dataclass(frozen=True)

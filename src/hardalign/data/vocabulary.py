@@ -19,14 +19,12 @@ from hardalign.data.formats import Example
 from hardalign.data.text import Symbols, plural
 from hardalign.errors import HardalignError
 
-PAD, BEGIN, UNKNOWN, END = range(4)
-"""Reserved ids, the same on the source and the target side."""
+PAD, BEGIN, UNKNOWN, END = range(4)  # reserved ids, the same on the source and the target side
 RESERVED = 4
 APOSTROPHES, HYPHENS = "'’ʼ＇´`", "-‐‑"
 """Marks of which each is read as any other that the model has, and left out where it has none,
 since they have no sound of their own."""
-INVISIBLE = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
-"""Soft hyphen, and zero-width joiners and spaces."""
+INVISIBLE = "\u00ad\u200b\u200c\u200d\u2060\ufeff"  # soft hyphen, and zero-width joiners and spaces
 PLAIN: dict[int, str | None] = {
     **{ord(mark): APOSTROPHES[0] for mark in APOSTROPHES},
     **{ord(mark): HYPHENS[0] for mark in HYPHENS},
@@ -143,14 +141,10 @@ def _symbols(values: object) -> Symbols:
 class Encoded:
     """One pair as ids."""
 
-    source: list[int]
-    """Begin, tags, letters, end."""
-    tags: int
-    """How many of them are tags."""
-    target: list[int]
-    """Letters, end; empty where the target is to be predicted."""
-    oov: Symbols = ()
-    """Out-of-vocabulary letters of the source that can be copied; see ``Indexer``."""
+    source: list[int]  # begin, tags, letters, end
+    tags: int  # how many of them are tags
+    target: list[int]  # letters, end; empty where the target is to be predicted
+    oov: Symbols = ()  # out-of-vocabulary letters of the source that can be copied; see Indexer
 
 
 @dataclass(frozen=True)

@@ -31,10 +31,8 @@ class Duel:
 
     first: str
     second: str
-    comparison: Comparison
-    """In percentage points of accuracy, first minus second."""
-    p: float
-    """Corrected for the number of comparisons (Holm)."""
+    comparison: Comparison  # in percentage points of accuracy, first minus second
+    p: float  # corrected for the number of comparisons (Holm)
 
     @property
     def significant(self) -> bool:

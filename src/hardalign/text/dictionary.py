@@ -28,10 +28,15 @@ STYLES = {
 }
 """The formats of the Montreal Forced Aligner, Kaldi (lexiconp.txt), CMUDict, and a table, each with
 a pattern of its lines."""
+_LINES = {
+    "mfa": "{word}\t{share}\t{text}\n",
+    "kaldi": "{word} {share} {text}\n",
+    "cmudict": "{word}{variant} {text}\n",
+    "tsv": "{word}\t{text}\t{probability:.6f}\t{origin}\n",
+}
 LEAST = {"mfa": 0.01, "kaldi": 0.0001}
 """The smallest probability that a tool accepts, or that is written."""
-PARTIAL = ".partial"
-"""Suffix of the file that keeps what an unfinished run has computed."""
+PARTIAL = ".partial"  # suffix of the file that keeps what an unfinished run has computed
 
 
 class Entry(NamedTuple):
@@ -39,20 +44,11 @@ class Entry(NamedTuple):
 
     word: str
     pronunciations: list[tuple[float, str]]
-    known: bool
-    """Whether a lexicon has the word."""
+    known: bool  # whether a lexicon has the word
 
 
 class Dictionary:
-    """The distinct words of a text with their pronunciations.
-
-    Args:
-        predictor: The model, whose lexicon gives known words.
-        search: The ``nbest`` pronunciations, or those that cover a ``mass``.
-
-    Raises:
-        HardalignError: If the model needs tags.
-    """
+    """The distinct words of a text with their pronunciations: the nbest, or those of a mass."""
 
     def __init__(self, predictor: Predictor, search: Search) -> None:
         self._predictor, self._search = predictor, search
@@ -70,9 +66,6 @@ class Dictionary:
 
         A line that is one word is taken whole, with its hyphens and apostrophes; others are read as
         ``hardalign.text.running`` reads them.
-
-        Raises:
-            HardalignError: If there is no word in it.
         """
         spell, separator = self._layout.join_source, self._layout.source_separator
         for line in lines:
@@ -97,10 +90,7 @@ class Dictionary:
     ) -> Iterator[Entry]:
         """Yield an entry for each word that has a pronunciation.
 
-        Args:
-            words: Words of this dictionary.
-            min_prob: Leave out pronunciations of smaller probability; the best is always kept.
-            threads: Batches of words computed at a time.
+        Pronunciations of a probability below ``min_prob`` are left out; the best is always kept.
         """
         words, least = list(words), math.log(min_prob) if min_prob else -math.inf
         examples = (self._sources[word] for word in words)
@@ -136,25 +126,18 @@ def write_entry(entry: Entry, style: str, layout: Format, *, ipa: bool = False) 
             text = " ".join(ipa_symbols(symbols) if ipa else filter(str.strip, symbols))
         # If even the best is −inf, they are alike.
         share = math.exp(log_prob - highest) if highest > -math.inf else 1.0
-        # Python always writes a decimal point and a digit, as some readers require.
-        share = round(max(share, LEAST.get(style, 0.0)), 4)
-        if style == "mfa":
-            yield f"{entry.word}\t{share}\t{text}\n"
-        elif style == "kaldi":
-            yield f"{entry.word} {share} {text}\n"
-        elif style == "cmudict":
-            yield f"{entry.word}{f'({number})' if number > 1 else ''} {text}\n"
-        else:
-            origin = "lexicon" if entry.known else "model"
-            yield f"{entry.word}\t{text}\t{math.exp(log_prob):.6f}\t{origin}\n"
+        yield _LINES[style].format(
+            word=entry.word,
+            variant=f"({number})" if number > 1 else "",
+            text=text,
+            share=round(max(share, LEAST.get(style, 0.0)), 4),
+            probability=math.exp(log_prob),
+            origin="lexicon" if entry.known else "model",
+        )
 
 
 def read_entries(path: Path, style: str) -> dict[str, list[str]]:
-    """Read the lines of a dictionary by word; of a partial one without its last word.
-
-    Raises:
-        InputError: If a line is not of this style.
-    """
+    """Read the lines of a dictionary by word; of a partial one without its last word."""
     entries: dict[str, list[str]] = {}
     if not path.is_file():
         return entries

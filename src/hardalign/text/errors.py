@@ -27,14 +27,10 @@ from hardalign.predictor import Predictor
 from hardalign.search import Search
 from hardalign.table import Table
 
-LISTED = 20
-"""Items in each list of single words."""
-KEPT = 5
-"""Words kept as examples of a confusion."""
-IN_TERMINAL, ON_PAGE = 20, 30
-"""Confusions shown."""
-Spell = Callable[[Symbols], str]
-"""Joins symbols as the model's format does."""
+LISTED = 20  # items in each list of single words
+KEPT = 5  # words kept as examples of a confusion
+IN_TERMINAL, ON_PAGE = 20, 30  # confusions shown
+Spell = Callable[[Symbols], str]  # joins symbols as the model's format does
 _WINDOW = 512
 
 
@@ -44,14 +40,12 @@ class Outcome(NamedTuple):
     example: Example
     predicted: Symbols
     expected: Symbols
-    probability: float
-    """That the model gives to its prediction."""
+    probability: float  # that the model gives to its prediction
     predicted_from: tuple[int, ...] = ()
     """Of errors: the column (begin, tags, source, end) that each predicted symbol comes from."""
     expected_from: tuple[int, ...] = ()
     """The same for the reference; empty if the model cannot spell it."""
-    finished: bool = True
-    """Whether the prediction came to an end, and was not cut off."""
+    finished: bool = True  # whether the prediction came to an end, and was not cut off
     read: Example | None = None
     """The example as the model read it, if that is not as it stands in the file."""
 
@@ -102,13 +96,10 @@ class Confusion:
 
     slip: Slip
     count: int = 0
-    letters: Counter[str] = field(default_factory=Counter)
-    """The source symbols it came from."""
-    contexts: Counter[str] = field(default_factory=Counter)
-    """The same between their neighbours."""
+    letters: Counter[str] = field(default_factory=Counter)  # the source symbols it came from
+    contexts: Counter[str] = field(default_factory=Counter)  # the same between their neighbours
     tags: Counter[str] = field(default_factory=Counter)
-    words: list[Outcome] = field(default_factory=list)
-    """The first ones."""
+    words: list[Outcome] = field(default_factory=list)  # the first ones
 
     def add(self, outcome: Outcome, column: int | None) -> None:
         """Count the slip once more, in a word whose ``column`` it comes from, if that is known."""
@@ -141,22 +132,15 @@ class ErrorReport:
     n: int
     wrong: int
     slips: int
-    confusions: list[Confusion]
-    """Commonest first."""
-    lengths: dict[str, Group]
-    """By symbols of the source."""
-    confidence: dict[str, Group]
-    """By the probability of the prediction."""
-    tags: dict[str, Group]
-    """Most often wrong first."""
-    sure_wrong: list[Outcome]
-    """Most confident first."""
-    unsure_right: list[Outcome]
-    """Least confident first."""
+    confusions: list[Confusion]  # commonest first
+    lengths: dict[str, Group]  # by symbols of the source
+    confidence: dict[str, Group]  # by the probability of the prediction
+    tags: dict[str, Group]  # most often wrong first
+    sure_wrong: list[Outcome]  # most confident first
+    unsure_right: list[Outcome]  # least confident first
     doubts: list[tuple[Example, float]]
     """Pairs of the file with the lowest log-probabilities: perhaps errors in the data."""
-    cut_off: list[Example]
-    """Items whose prediction the length limit cut off."""
+    cut_off: list[Example]  # items whose prediction the length limit cut off
 
 
 def find_errors(
@@ -264,8 +248,7 @@ class Section(NamedTuple):
     title: str
     heads: list[str]
     rows: list[list[str]]
-    numbers: int = 0
-    """Number columns, from the left."""
+    numbers: int = 0  # number columns, from the left
 
 
 def terminal_report(report: ErrorReport, spell: Spell) -> str:

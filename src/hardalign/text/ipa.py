@@ -21,8 +21,7 @@ CONSONANTS = _table(
     "Y:j Z:z ZH:ʒ"
 )
 VOWELS = _table("AA:ɑ AE:æ AH:ʌ AO:ɔ AW:aʊ AY:aɪ EH:ɛ ER:ɝ EY:eɪ IH:ɪ IY:i OW:oʊ OY:ɔɪ UH:ʊ UW:u")
-WEAK = {"AH": "ə", "ER": "ɚ"}
-"""Vowels that are written differently where they have no stress."""
+WEAK = {"AH": "ə", "ER": "ɚ"}  # vowels that are written differently where they have no stress
 STRESS = {"1": "ˈ", "2": "ˌ", "0": "", "": ""}
 CLUSTERS = """
 P L, P R, B L, B R, T R, T W, D R, D W, K L, K R, K W, G L, G R, G W, F L, F R, TH R, TH W, SH R,
@@ -37,7 +36,7 @@ GLIDING = {"UW", "UH"}
 
 
 def arpabet_to_ipa(phones: Sequence[str]) -> str:
-    """Writes a pronunciation in ARPAbet as IPA.
+    """Write a pronunciation in ARPAbet as IPA.
 
     >>> arpabet_to_ipa(["AH0", "B", "AW1", "T"])
     'əˈbaʊt'
@@ -51,17 +50,19 @@ def arpabet_to_ipa(phones: Sequence[str]) -> str:
 
 
 def parts_to_ipa(parts: Sequence[Sequence[str]]) -> str:
-    """Writes a word of several parts as IPA, whose syllables do not go over from one to the next.
+    """Write a word of several parts as IPA, whose syllables do not go over from one to the next.
 
     >>> parts_to_ipa([["Y", "UW1"], ["EH1", "S"], ["EY1"]])
     'ˈjuˈɛsˈeɪ'
-
-    Raises:
-        HardalignError: If a symbol is not ARPAbet.
     """
     check_arpabet(phone for part in parts for phone in part)
-    several = sum(len(_nuclei(part)) for part in parts) > 1
-    return "".join(_written(part, several) for part in parts)
+    several = sum(_name(phone) in VOWELS for part in parts for phone in part) > 1
+    written = ""
+    for phones in parts:
+        marks = _marks(phones) if several else {}
+        for place, phone in enumerate(phones):
+            written += marks.get(place, "") + _letter(phone, several)
+    return written
 
 
 def ipa_symbols(phones: Sequence[str]) -> list[str]:
@@ -69,42 +70,19 @@ def ipa_symbols(phones: Sequence[str]) -> list[str]:
 
     >>> ipa_symbols(["AH0", "B", "AW1", "T"])
     ['ə', 'b', 'aʊ', 't']
-
-    Raises:
-        HardalignError: If a symbol is not ARPAbet.
     """
     check_arpabet(phones)
-    several = len(_nuclei(phones)) > 1
+    several = sum(_name(phone) in VOWELS for phone in phones) > 1
     return [_letter(phone, several) for phone in phones]
 
 
-def _nuclei(phones: Sequence[str]) -> list[int]:
-    return [index for index, phone in enumerate(phones) if _split(phone)[0] in VOWELS]
-
-
-def _written(phones: Sequence[str], several: bool) -> str:
-    """Writes phones of a word, which has several syllables or not."""
-    nuclei = _nuclei(phones)
-    beginnings = {_beginning(phones, nuclei, k): phones[nuclei[k]] for k in range(len(nuclei))}
-    pieces = []
-    for index, phone in enumerate(phones):
-        if several and index in beginnings:
-            pieces.append(STRESS[_split(beginnings[index])[1]])
-        pieces.append(_letter(phone, several))
-    return "".join(pieces)
-
-
 def is_arpabet(symbols: Sequence[str]) -> bool:
-    """Says whether symbols are ARPAbet phones, all of them, vowels among them."""
-    return bool(_nuclei(symbols)) and all(map(_is_phone, symbols))
+    """Whether symbols are ARPAbet phones, all of them, vowels among them."""
+    return all(map(_is_phone, symbols)) and any(_name(symbol) in VOWELS for symbol in symbols)
 
 
 def check_arpabet(symbols: Iterable[str]) -> None:
-    """Refuses symbols that are no ARPAbet phones, and names them.
-
-    Raises:
-        HardalignError: If there are any.
-    """
+    """Refuse symbols that are no ARPAbet phones, and name them."""
     if foreign := [symbol for symbol in dict.fromkeys(symbols) if not _is_phone(symbol)]:
         shown = ", ".join(map(repr, foreign[:10])) + (", …" if len(foreign) > 10 else "")
         raise HardalignError(f"only ARPAbet can be written as IPA; these symbols are not: {shown}")
@@ -115,29 +93,31 @@ def _is_phone(symbol: str) -> bool:
     return symbol in CONSONANTS or (symbol[:2] in VOWELS and symbol[2:] in STRESS)
 
 
-def _split(phone: str) -> tuple[str, str]:
-    """Returns a phone without its stress, and the stress digit."""
-    name = phone.rstrip("012")
-    return name, phone[len(name) :]
+def _name(phone: str) -> str:
+    return phone.rstrip("012")
 
 
 def _letter(phone: str, several: bool) -> str:
-    name, stress = _split(phone)
-    if name in CONSONANTS:
-        return CONSONANTS[name]
-    unstressed = stress == "0" or (stress == "" and several)
-    return WEAK.get(name, VOWELS[name]) if unstressed else VOWELS[name]
+    """Write a phone of a word that has several syllables or not."""
+    name = _name(phone)
+    unstressed = phone.endswith("0") or (several and phone == name)
+    weak = WEAK if unstressed else {}
+    return CONSONANTS.get(name) or weak.get(name) or VOWELS[name]
 
 
-def _beginning(phones: Sequence[str], nuclei: list[int], k: int) -> int:
-    """Returns where the syllable of the ``k``-th vowel begins."""
-    if k == 0:
-        return 0
-    vowel = nuclei[k]
-    start = nuclei[k - 1] + 1
-    while start < vowel and not _is_onset(tuple(phones[start:vowel]), _split(phones[vowel])[0]):
-        start += 1
-    return start
+def _marks(phones: Sequence[str]) -> dict[int, str]:
+    """Return the stress mark of each syllable, by the place where it begins."""
+    marks: dict[int, str] = {}
+    after = 0  # where the consonants before the next vowel begin
+    for place, phone in enumerate(phones):
+        name = _name(phone)
+        if name in VOWELS:
+            start = after
+            while marks and start < place and not _is_onset(tuple(phones[start:place]), name):
+                start += 1
+            marks[start] = STRESS[phone[len(name) :]]
+            after = place + 1
+    return marks
 
 
 def _is_onset(consonants: tuple[str, ...], vowel: str) -> bool:

@@ -10,10 +10,8 @@ from typing import Any
 
 from hardalign.errors import HardalignError, MissingPackageError
 
-LONGEST = 20
-"""Characters of a number that is written as words."""
-POINTS = {"en", "he", "ja", "ko", "th"}
-"""Languages with a decimal point; others have a comma."""
+LONGEST = 20  # characters of a number that is written as words
+POINTS = {"en", "he", "ja", "ko", "th"}  # languages with a decimal point; others have a comma
 CURRENCIES = {"$": "USD", "£": "GBP", "€": "EUR", "¥": "JPY"}
 
 

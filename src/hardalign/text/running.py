@@ -26,14 +26,10 @@ from hardalign.search import Search
 from hardalign.text.ipa import check_arpabet, parts_to_ipa
 from hardalign.text.numbers import Numbers
 
-NAMED = 10_000
-"""Distinct pieces of each kind that are kept to be named in a report."""
-CHUNK = 512
-"""Lines read at a time, whose words are pronounced together."""
-REMEMBERED = 1 << 16
-"""Words whose answers are kept, since most words of a text come again."""
-HELD = 100_000
-"""Lines held until the first word that can be pronounced."""
+NAMED = 10_000  # distinct pieces of each kind that are kept to be named in a report
+CHUNK = 512  # lines read at a time, whose words are pronounced together
+REMEMBERED = 1 << 16  # words whose answers are kept, since most words of a text come again
+HELD = 100_000  # lines held until the first word that can be pronounced
 _KINDS = {
     "number": ("number", "numbers"),
     "symbol": ("symbol", "symbols"),
@@ -62,8 +58,7 @@ _TOKENS = re.compile(
 """Tokens as patterns of classes: a letter, 9 digit, s sign, z invisible, u address."""
 _INSIDE = re.compile(r"(?<=a)z+(?=[a'-])|(?<=['-])z+(?=a)")
 """What is invisible inside a word, such as a soft hyphen, belongs to it."""
-_AFTER = r".,;:!?'\"’”»)\]}>"
-"""What may stand behind an address and is no part of it."""
+_AFTER = r".,;:!?'\"’”»)\]}>"  # what may stand behind an address and is no part of it
 _ENDINGS = (
     r"(?:com|org|net|edu|gov|info)(?:\.[a-z]{2})?|(?:co|ac)\.[a-z]{2}|COM|ORG|NET|EDU|GOV|INFO"
 )
@@ -112,10 +107,8 @@ def _class(character: str) -> str:
 class Reading(NamedTuple):
     """A word, or a letter of one that is spelled."""
 
-    word: Symbols
-    """As the text has it, normalised."""
-    source: Symbols
-    """The same in letters that the lexicon or the model knows."""
+    word: Symbols  # as the text has it, normalised
+    source: Symbols  # the same in letters that the lexicon or the model knows
 
 
 class Piece(NamedTuple):
