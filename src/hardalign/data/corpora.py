@@ -21,7 +21,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from hardalign.data.formats import FORMATS, Example, Format, changed
-from hardalign.data.reading import CorpusOrigin, Purpose, read_examples, read_lines
+from hardalign.data.reading import CorpusOrigin, read_examples, read_lines
 from hardalign.errors import HardalignError, MissingPackageError
 from hardalign.files import explained, make_folder, sha256
 
@@ -123,11 +123,7 @@ def registry() -> dict[str, RegisteredCorpus]:
 
 
 def find_corpora(name: str) -> list[RegisteredCorpus]:
-    """Return the corpus of that name, or all corpora of the collection of that name.
-
-    >>> [corpus.name for corpus in find_corpora("g2p")]
-    ['g2p/CMUDict', 'g2p/NETtalk']
-    """
+    """Return the corpus of that name, or all corpora of the collection of that name."""
     if name in registry():
         return [registry()[name]]
     if members := [corpus for key, corpus in registry().items() if key.startswith(f"{name}/")]:
@@ -352,20 +348,16 @@ def _toy(origin: CorpusOrigin) -> Corpus:
 
 
 def _registered(corpus: RegisteredCorpus, data_dir: Path | None, origin: CorpusOrigin) -> Corpus:
-    paths = {file.split: fetch_file(corpus, file, data_dir) for file in corpus.files}
     text_format = _as_asked(corpus.collection.format, origin)
-
-    def part(split: str, purpose: Purpose) -> list[Example]:
-        return list(read_examples(paths[split], text_format, purpose))
-
-    train, test = part("train", "training"), part("test", "evaluation")
-    if "dev" in paths:
-        dev = part("dev", "training")
-    else:
-        tenths = [(_hash("".join(example.source)) % 10, example) for example in train]
-        dev = [example for tenth, example in tenths if tenth == 0]
-        train = [example for tenth, example in tenths if tenth != 0]
-    return Corpus(train, dev, test, text_format, corpus.description, origin)
+    parts = {
+        file.split: list(read_examples(fetch_file(corpus, file, data_dir), text_format, "training"))
+        for file in corpus.files
+    }
+    if "dev" not in parts:
+        tenths = [(_hash("".join(example.source)) % 10, example) for example in parts["train"]]
+        parts["dev"] = [example for tenth, example in tenths if tenth == 0]
+        parts["train"] = [example for tenth, example in tenths if tenth != 0]
+    return Corpus(**parts, format=text_format, description=corpus.description, origin=origin)
 
 
 def _as_asked(text_format: Format, origin: CorpusOrigin) -> Format:

@@ -127,19 +127,12 @@ def read_examples(
     alone), and a blank line gives an example without symbols, so that output stays line by line. A
     file that should be XML but does not begin with ``<`` is then read as a list of names.
 
-    Args:
-        file: The file, plain or gzip; ``-`` is standard input.
-        format: How a line spells an example.
-        purpose: What the examples are for.
-        allow_empty: Take an empty target as the empty string instead of refusing it.
-        skipped: Is told what was passed over.
-        spelt: Is given the cells of every example, joined by TABs, by line.
+    ``allow_empty`` takes an empty target as the empty string. ``skipped`` is told what was passed
+    over, ``spelt`` is given the cells of every example, joined by TABs, by line.
     """
     if purpose != "prediction" and "target" not in format.columns:
-        columns = ",".join(format.columns)
-        raise HardalignError(
-            f"{purpose} needs a target, but the columns are {columns!r}; name one of them target"
-        )
+        columns = f"the columns are {','.join(format.columns)!r}"
+        raise HardalignError(f"{purpose} needs a target, but {columns}; name one of them target")
     cutter = _Cutter(file_name(file), format, purpose, allow_empty)
     first, lines = _peek(read_lines(file))
     if format.is_xml and (purpose != "prediction" or not first or first.lstrip()[0] == "<"):
