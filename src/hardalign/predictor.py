@@ -16,11 +16,17 @@ from numpy.typing import NDArray
 
 from hardalign.alignment import Alignment
 from hardalign.batches import WINDOW, Aligned, Batch, estimate, in_batches, pair_length
-from hardalign.data.vocabulary import Folding, trimmed
 from hardalign.data.formats import Example, training_pairs
 from hardalign.data.lexicon import BESIDE, Lexicon, Origin, read_lexicon
 from hardalign.data.text import Symbols
-from hardalign.data.vocabulary import UNKNOWN, Encoded, UnknownSymbols, symbol_counts
+from hardalign.data.vocabulary import (
+    UNKNOWN,
+    Encoded,
+    Folding,
+    UnknownSymbols,
+    symbol_counts,
+    trimmed,
+)
 from hardalign.errors import HardalignError
 from hardalign.model_folder import Description, find_language, find_model, load_members
 from hardalign.search import (
