@@ -23,8 +23,7 @@ from hardalign.data.vocabulary import BEGIN, END, RESERVED, Alphabet, Encoded, V
 from hardalign.model_folder import WEIGHTS, Description, Tensors, write_description, write_tensors
 from hardalign.predictor import Predictor
 from hardalign.systems import SYSTEMS
-from hardalign.systems.build import build_model
-from hardalign.systems.model import Answering
+from hardalign.systems.model import Answering, build_model
 from hardalign.systems.parameters import parameter_shapes
 
 if TYPE_CHECKING:

@@ -198,7 +198,7 @@ def fed_decode(
     p: Parameters, encoded: Sequence[Tensor], target: Sequence[int], weights: Weights
 ) -> list[Tensor]:
     """h_1 … h_|y|: h_i has read begin, y_<i and c̄_<i, where c̄_i = f(h_i, c_i) and c̄_0 = 0."""
-    p = _named_as_unfed(p)
+    p = _without_feeding(p)
     layers = list(_layers(p, "decoder.lstm.weight_ih_l{}"))
     zeros = torch.zeros(p["decoder.lstm.weight_hh_l0"].shape[1], dtype=torch.float64)
     memory = [(zeros, zeros) for _ in layers]
@@ -220,7 +220,7 @@ def fed_decode(
     return states
 
 
-def _named_as_unfed(p: Parameters) -> Parameters:
+def _without_feeding(p: Parameters) -> Parameters:
     """The parameters of a system with input feeding by the names of those without."""
     names = {}
     for name in p:
@@ -236,7 +236,7 @@ def fed_rule(
     p: Parameters, system: str, encoded: Sequence[Tensor], target: Sequence[int]
 ) -> Weights:
     """What is fed back when decoding: all states by α, or one by α or by the posterior."""
-    p = _named_as_unfed(p)
+    p = _without_feeding(p)
 
     def one(i: int, h: Tensor, alpha: Tensor) -> Tensor:
         if system == "hard-feed":
@@ -255,7 +255,7 @@ def fed_distributions(
     encoded = encode(p, source)
     states = fed_decode(p, encoded, target, fed_rule(p, system, encoded, target))
     head = hard_distribution if system.startswith("hard-feed") else soft_distribution
-    return [head(_named_as_unfed(p), h, encoded) for h in states]
+    return [head(_without_feeding(p), h, encoded) for h in states]
 
 
 def fed_log_likelihood(
@@ -272,7 +272,7 @@ def fed_alignment(
     """[I, J] α(i) of soft attention; α_j(i) p(y_i | j), normalised, of hard attention."""
     encoded = encode(p, source)
     states = fed_decode(p, encoded, target, fed_rule(p, system, encoded, target))
-    p = _named_as_unfed(p)
+    p = _without_feeding(p)
     rows = []
     for h, number in zip(states, target, strict=True):
         row = attention(p, h, encoded)
@@ -290,7 +290,7 @@ def fed_joint(
     encoded = encode(p, source)
     one_hot = torch.eye(len(source), dtype=torch.float64)
     states = fed_decode(p, encoded, target, lambda i, h, alpha: one_hot[a[i]])
-    p = _named_as_unfed(p)
+    p = _without_feeding(p)
     looks = [attention(p, h, encoded) for h in states]
     steps = zip(states, target, strict=True)
     emitted = [torch.stack([emission(p, h, e)[n - END] for e in encoded]) for h, n in steps]

@@ -114,7 +114,7 @@ class Table(Told):
 
     def __init__(self, table: Sequence[Mapping[int, tuple[float, int]]], silent: int = -1) -> None:
         super().__init__()
-        self.silent = silent
+        self.step_action = silent
         self.symbols = 4 + (silent >= 0)
         self.log_probs = np.full((len(table), self.symbols), -np.inf)
         self.leads = np.zeros((len(table), self.symbols), np.intp)
@@ -144,7 +144,7 @@ def distribution(runtime: Answering, word: Encoded, longest: int) -> dict[String
             product = share * math.exp(log_prob)
             if number == END:
                 total[string] = total.get(string, 0.0) + product
-            elif product and number == runtime.silent:
+            elif product and number == runtime.step_action:
                 visit(step.state, number, string, product)
             elif product and len(string) < longest:
                 visit(step.state, number, (*string, number), product)

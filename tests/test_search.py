@@ -102,7 +102,7 @@ def step_by_step(runtime: Answering, pair: Encoded) -> tuple[list[int], float, b
         state = step.state
         symbol = int(step.log_probs[0].argmax()) + END
         total += float(step.log_probs[0].max())
-        if symbol == runtime.silent:
+        if symbol == runtime.step_action:
             continue
         rows.append(step.alpha[0])
         if symbol == END:

@@ -39,9 +39,7 @@ from hardalign.search import (
 )
 from hardalign.systems import SCORES, System, find_system
 from hardalign.systems.batch import Targets, Words
-from hardalign.systems.build import build_members
-from hardalign.systems.model import Answering
-from hardalign.systems.options import indexer
+from hardalign.systems.model import Answering, build_members, indexer
 from hardalign.systems.parameters import ALIGNER_TABLE
 
 FREED = (1 << 25) - (1 << 16)

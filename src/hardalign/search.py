@@ -262,7 +262,7 @@ def _walk(
     step to the columns [N] that are chosen.
     """
     model, limit = batch.model, batch.limits[which]
-    history = History(model.silent)
+    history = History(model.step_action)
     scores = np.zeros(len(which))
     written = np.zeros(len(which), np.intp)
     prefixes = np.full(len(which), -1)
@@ -276,7 +276,7 @@ def _walk(
         choice = choose(step.log_probs, active, position)
         scores[active] += step.log_probs[np.arange(len(active)), choice]
         last[active] = choice + END
-        written[active] += choice + END != model.silent
+        written[active] += choice + END != model.step_action
         rows = np.flatnonzero((choice != 0) & (written[active] < limit[active]))
         active = active[rows]
         position += 1
@@ -305,7 +305,7 @@ def _best_strings(
     leave_out = batch.words.symbols.size > FEW_SYMBOLS
     tolerance = TOLERANCE if leave_out else 0.0
     lists = beam_search(batch, which, width, keep=keep, mass=mass, tolerance=tolerance)
-    if not exact or not leave_out or batch.model.silent >= 0:
+    if not exact or not leave_out or batch.model.step_action >= 0:
         return lists  # of strings with many paths, the sum over those met is all there is
     ended = [
         (word, [*string.symbols, END])
@@ -361,13 +361,13 @@ def beam_search(
     answer is followed, which halves the work.
     """
     model, limit = batch.model, batch.limits[which]
-    paths = model.silent >= 0
+    paths = model.step_action >= 0
     quick: list[Hypothesis] = []
     floor = np.full(len(which), -np.inf)  # what is less probable is not followed
     if not paths and width > keep == 1:
         quick = greedy(batch, which, tolerance)
         floor[:] = [best.log_prob - SLACK if best.finished else -np.inf for best in quick]
-    history = History(model.silent)
+    history = History(model.step_action)
     ended, cut_off = (np.full((len(which), width), EMPTY) for _ in range(2))
     word = np.arange(len(which))  # [W] those still searched for
     beam = np.full((len(which), 1), EMPTY)
@@ -379,7 +379,7 @@ def beam_search(
         step = model.step(state, rows, going_on["action"], tolerance)
         prefixes = history.visit(going_on["prefix"], going_on["action"], step.alpha)
         # Every hypothesis ends in one way: of twice the width, at least half goes on.
-        beam = _continued(beam, alive, prefixes, step.log_probs, 2 * width, model.silent)
+        beam = _continued(beam, alive, prefixes, step.log_probs, 2 * width, model.step_action)
         ends = beam["action"] == END
         _collect(ended, word, _only(beam, ends & (np.arange(ends.shape[1]) < width)), paths)
         order = np.argsort(ends, 1, kind="stable")[:, :width]

@@ -54,7 +54,7 @@ def test_help_fills_its_lines(name: str, command: Command, monkeypatch: pytest.M
         # typeguard, which tyro asks of unions and generics, imports asyncio and unittest.mock.
         (
             ["predict", "en-g2p"],
-            {"torch", "typeguard", "asyncio", "rich", "email", "hardalign.systems.fed"},
+            {"torch", "typeguard", "asyncio", "rich", "email", "hardalign.systems.input_feeding"},
         ),
     ],
 )

@@ -21,7 +21,7 @@ from hardalign.data.vocabulary import Encoded
 from hardalign.data.vocabulary import Alphabet, Vocabulary
 from hardalign.systems.network import Network, collate
 from hardalign.systems.batch import Targets, Words
-from hardalign.systems.build import build_model
+from hardalign.systems.model import build_model
 from hardalign.systems.parameters import parameter_shapes
 
 config = ModelConfig("hard-slope", embedding=3, encoder=4, decoder=5)

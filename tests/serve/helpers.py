@@ -24,7 +24,7 @@ from hardalign.serve import questions
 from hardalign.serve.app import create_app
 from hardalign.serve.messages import Limits
 from hardalign.serve.server import Clients, address_of, listen, make_server
-from hardalign.systems.build import build_model
+from hardalign.systems.model import build_model
 from helpers import TINY, tiny_model
 
 LIMITS = Limits()

@@ -15,7 +15,7 @@ from hardalign.config import ModelConfig
 from hardalign.data.vocabulary import BEGIN, Encoded, Vocabulary
 from hardalign.search import Hypothesis, predictions
 from hardalign.systems.batch import Words
-from hardalign.systems.build import build_model
+from hardalign.systems.model import build_model
 
 Array = NDArray[Any]
 

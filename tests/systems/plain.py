@@ -72,7 +72,7 @@ def plain(
     if fed:
         rule = reference.fed_rule(p, system, encoded, pair.target)
         decoded = reference.fed_decode(p, encoded, pair.target, rule)
-        p = reference._named_as_unfed(p)
+        p = reference._without_feeding(p)
     else:
         decoded = reference.decode(p, pair.target, beside)
     moves, emission = [], []
@@ -162,7 +162,7 @@ class PlainPointer:
         zero = torch.zeros(p["decoder.lstm.weight_hh_l0"].shape[1], dtype=torch.float64)
         self.memory = [(zero, zero) for _ in layers]
         self.position = 0
-        self.silent = len(p["decoder.embedding.weight"]) - 1
+        self.step_action = len(p["decoder.embedding.weight"]) - 1
 
     @property
     def column(self) -> int:
@@ -171,7 +171,7 @@ class PlainPointer:
 
     def log_probs(self, previous: int) -> Tensor:
         """[V + 1] of the end, the letters and STEP, after one more action."""
-        self.position += previous == self.silent
+        self.position += previous == self.step_action
         x = self.p["decoder.embedding.weight"][previous]
         x = torch.cat([x, self.encoded[self.position], self.features])
         for layer, (h, c) in enumerate(self.memory):
@@ -192,12 +192,12 @@ def oracle_path(table: Array, pair: Encoded, silent: int) -> list[int]:
 
 def _pointed(p: reference.Parameters, table: Array, pair: Encoded) -> Plain:
     pointer = PlainPointer(p, pair)
-    actions = oracle_path(table, pair, pointer.silent)
+    actions = oracle_path(table, pair, pointer.step_action)
     log_probs, rows, columns, total = [], [], [], 0.0
     for previous, action in zip([BEGIN, *actions], actions, strict=False):
         distribution = pointer.log_probs(previous).exp().numpy()
         total += np.log(distribution[action - END])
-        if action != pointer.silent:
+        if action != pointer.step_action:
             log_probs.append(total)
             rows.append(distribution)
             columns.append(pointer.column)

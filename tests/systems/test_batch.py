@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from hardalign.data.vocabulary import BEGIN, END, PAD, Encoded
-from hardalign.systems.batch import Targets, Words, pad
+from hardalign.systems.batch import Targets, Words, pad, previous_symbols
 from hardalign.systems.ops.numpy import NumpyOps
 from helpers import random_pairs
 
@@ -24,9 +24,9 @@ def test_words_side_by_side() -> None:
 
 def test_targets_are_told_what_came_before() -> None:
     targets = Targets.of([1, 0], [[4, 5, END], [END]])
-    assert targets.previous(XP).tolist() == [[BEGIN, 4, 5], [BEGIN, END, PAD]]
+    assert previous_symbols(XP, targets.symbols).tolist() == [[BEGIN, 4, 5], [BEGIN, END, PAD]]
     assert targets.classes.tolist() == [[1, 2, 0], [0, 0, 0]]
-    assert targets.steps(XP).tolist() == [[True] * 3, [True, False, False]]
+    assert targets.mask(XP).tolist() == [[True] * 3, [True, False, False]]
 
 
 def test_nothing_to_pad() -> None:

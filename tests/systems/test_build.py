@@ -15,7 +15,7 @@ from hardalign.data.vocabulary import RESERVED, Encoded
 from hardalign.errors import HardalignError
 from hardalign.systems import SYSTEMS
 from hardalign.systems.network import Batch, Network, collate
-from hardalign.systems.ops import torch_emission as emission
+from hardalign.systems.ops import torch_kernels as kernels
 from helpers import random_pair, random_pairs, tiny_model, tiny_vocabulary, widened
 
 systems = pytest.mark.parametrize("system", SYSTEMS)
@@ -129,9 +129,9 @@ def test_training_gradient_is_the_sum_of_the_words_own(system: str, scale: float
 def test_a_gradient_that_depends_on_mates_would_be_found_out(
     system: str, monkeypatch: pytest.MonkeyPatch
 ):
-    real = emission._considerable
+    real = kernels._considerable
     monkeypatch.setattr(  # as if all cells were of one word
-        emission, "_considerable", lambda grad, word, cut: real(grad, torch.zeros_like(word), cut)
+        kernels, "_considerable", lambda grad, word, cut: real(grad, torch.zeros_like(word), cut)
     )
     assert from_mates(tiny_model(system, scale=10.0, dropout=0.0).train()) > 1e-9
 

@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hardalign.data.vocabulary import END
-from hardalign.systems.lattice import Chain
+from hardalign.systems.lattice import HMMLattice
 from hardalign.systems.ops.numpy import NumpyOps
 from systems.plain import Array, Plain, enumerated
 
 
 def random_chains(
     pairs: int, steps: int, positions: int, *, monotone: bool, seed: int = 0
-) -> tuple[Chain, list[Plain]]:
+) -> tuple[HMMLattice, list[Plain]]:
     """Chains of all lengths up to some, padded, and what is true of each."""
     generator = np.random.default_rng(seed)
     lengths = generator.integers(1, steps + 1, pairs)
@@ -39,9 +39,9 @@ def random_chains(
         expected.append(enumerated(rows, tables, [END] * length))
     with np.errstate(divide="ignore"):
         log_moves, log_emission = np.log(moves), np.log(emission)
-    present = np.arange(steps) < lengths[:, None]
+    mask = np.arange(steps) < lengths[:, None]
     moved = log_moves.swapaxes(0, 1)
-    return Chain(NumpyOps(), lambda steps: moved[:, steps], log_emission, present), expected
+    return HMMLattice(NumpyOps(), lambda steps: moved[:, steps], log_emission, mask), expected
 
 
 @pytest.mark.parametrize("monotone", [False, True])
@@ -88,7 +88,7 @@ def test_a_long_chain_neither_overflows_nor_loses_its_sum() -> None:
     moves = generator.dirichlet(np.ones(positions), positions)
     emission = np.full((1, steps, positions), -700.0)
     moved = np.log(moves)[None, None]
-    chain = Chain(NumpyOps(), lambda _: moved, emission, np.ones((1, steps), bool))
+    chain = HMMLattice(NumpyOps(), lambda _: moved, emission, np.ones((1, steps), bool))
     np.testing.assert_allclose(chain.log_probs(), -700.0)
     weights: Array = chain.weights()
     np.testing.assert_allclose(weights.sum(-1), 1.0)

@@ -12,10 +12,10 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from hardalign.config import ModelConfig
-from hardalign.systems.ops import Output, plain
-from hardalign.systems.ops import torch_emission as emission
+from hardalign.systems.ops import Output
+from hardalign.systems.ops import torch_kernels as kernels
 from hardalign.systems.ops.torch import TorchOps
-from hardalign.systems.ops.torch_emission import emission_log_prob
+from hardalign.systems.ops.torch_kernels import log_emission
 
 Cells = tuple[Tensor, Tensor, Tensor]
 
@@ -40,12 +40,12 @@ class Case:
         return Output(query, key, None, None, weight.t(), bias, *copying)
 
     def log_prob(self, tolerance: float = 0.0) -> Tensor:
-        return emission_log_prob(self.output(*self.layer), self.cells, self.target, tolerance)
+        return log_emission(self.output(*self.layer), self.cells, self.target, tolerance)
 
     def plain(self) -> Tensor:
         """By the version to read first, in double precision: 1 − g loses digits that log g has."""
         output = self.output(*(tensor.double() for tensor in self.layer))
-        log_probs = plain.emission(TorchOps(ModelConfig()), output)
+        log_probs = TorchOps(ModelConfig()).log_emission(output)
         return log_probs[(*self.cells, self.target)].to(self.layer[0].dtype)
 
     def gradients(self, output: Tensor, outer: Tensor) -> list[Tensor]:
@@ -88,7 +88,7 @@ def spread(cells: int) -> Tensor:
 def test_gradcheck(copying: bool):
     case = random_case(30, symbols=3, copying=copying)
     assert torch.autograd.gradcheck(
-        lambda *layer: emission_log_prob(case.output(*layer), case.cells, case.target), case.layer
+        lambda *layer: log_emission(case.output(*layer), case.cells, case.target), case.layer
     )
 
 
@@ -125,9 +125,9 @@ def test_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch, copying: bool):
 
     whole = everything()
     chunks = []
-    real = emission._chunks
-    monkeypatch.setattr(emission, "CHUNK_FLOATS", 1)
-    monkeypatch.setattr(emission, "_chunks", lambda *a: chunks.append(list(real(*a))) or chunks[-1])
+    real = kernels._chunks
+    monkeypatch.setattr(kernels, "CHUNK_FLOATS", 1)
+    monkeypatch.setattr(kernels, "_chunks", lambda *a: chunks.append(list(real(*a))) or chunks[-1])
     for in_chunks, at_once in zip(everything(), whole, strict=True):
         torch.testing.assert_close(in_chunks, at_once, rtol=1e-13, atol=1e-13)
     assert min(map(len, chunks)) > 5  # it was really cut
@@ -241,7 +241,7 @@ class LargestTensor(TorchDispatchMode):
 
 
 def test_memory_is_bounded_by_the_chunk(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(emission, "CHUNK_FLOATS", 8192)
+    monkeypatch.setattr(kernels, "CHUNK_FLOATS", 8192)
     cells, width, symbols = 5000, 10, 50
     case = random_case(cells, queries=70, keys=70, width=width, symbols=symbols)
     kept = 0

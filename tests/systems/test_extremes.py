@@ -40,6 +40,6 @@ def test_a_large_alphabet(system: str) -> None:
     lattice = runtime.follow(memory, Targets.of(range(3), [pair.target for pair in pairs]))
     assert np.isfinite(lattice.log_probs()).all()
     step = runtime.step(runtime.start(memory), np.arange(3), np.full(3, BEGIN))
-    assert step.log_probs.shape == (3, 4001 + (runtime.silent >= 0))
+    assert step.log_probs.shape == (3, 4001 + (runtime.step_action >= 0))
     np.testing.assert_allclose(np.exp(step.log_probs.astype(np.float64)).sum(1), 1, atol=1e-4)
     assert time.process_time() - began < 5

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from hardalign.config import ModelConfig
-from hardalign.systems.ops import plain
-from hardalign.systems.ops import torch_chain as chain
+from hardalign.systems.ops import Ops
+from hardalign.systems.ops import torch_kernels as kernels
 from hardalign.systems.ops.torch import TorchOps
-from hardalign.systems.ops.torch_chain import forward_algorithm
+from hardalign.systems.ops.torch_kernels import forward_algorithm
 
 sizes = {
     "positions": st.integers(1, 4),
@@ -90,7 +90,7 @@ def posterior(case: Case) -> Tensor:
 
 @pytest.fixture(params=[1, 1 << 18], ids=["many blocks", "one block"])
 def blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chain, "BLOCK_FLOATS", request.param)
+    monkeypatch.setattr(kernels, "BLOCK_FLOATS", request.param)
 
 
 @given(**sizes)
@@ -99,7 +99,7 @@ def test_sums_over_all_paths(positions: int, steps: int, peaked: float, monotone
     expected = torch.tensor(sum(p for _, p in case.paths()), dtype=torch.float64).log()
     found = forward_algorithm(case.transitions, case.emission)
     torch.testing.assert_close(found.sum(), expected, rtol=0, atol=1e-10)
-    evidence, _ = plain.forward(TorchOps(ModelConfig()), case.transitions, case.emission)
+    evidence, _ = Ops.forward(TorchOps(ModelConfig()), case.transitions, case.emission)
     torch.testing.assert_close(evidence, found, rtol=0, atol=1e-10)
 
 
@@ -147,8 +147,8 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch):
 
     whole = everything()
     for size in (1, 2, 3):
-        monkeypatch.setattr(chain, "BLOCK_FLOATS", size * 4 * 4)
-        assert len(chain._blocks(case.emission)) > 2
+        monkeypatch.setattr(kernels, "BLOCK_FLOATS", size * 4 * 4)
+        assert len(kernels._blocks(case.emission)) > 2
         for found, expected in zip(everything(), whole, strict=True):
             torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
 

@@ -5,7 +5,7 @@ import pytest
 
 from hardalign.errors import HardalignError
 from hardalign.systems.batch import Targets, Words
-from hardalign.systems.lattice import Independent, Weighted, draw
+from hardalign.systems.lattice import IndependentLattice, WeightedLattice, draw
 from hardalign.systems.ops.numpy import NumpyOps
 from helpers import random_pair, tiny_runtime
 
@@ -14,7 +14,7 @@ HALF = np.log(0.5)
 
 def test_independent_positions() -> None:
     joint = np.log([[[0.1, 0.3], [0.2, 0.05], [1.0, 1.0]]])
-    lattice = Independent(NumpyOps(), joint, np.array([[True, True, False]]))
+    lattice = IndependentLattice(NumpyOps(), joint, np.array([[True, True, False]]))
     np.testing.assert_allclose(np.exp(lattice.log_probs()), [[0.4, 0.25, 1.0]])
     np.testing.assert_allclose(lattice.weights(), [[[0.25, 0.75], [0.8, 0.2], [0.5, 0.5]]])
     assert lattice.best_path()[0, :2].tolist() == [1, 0]
@@ -23,7 +23,7 @@ def test_independent_positions() -> None:
 
 
 def test_weights_of_a_mix_are_no_distribution_over_alignments() -> None:
-    lattice = Weighted(np.array([[HALF]]), np.array([[[0.3, 0.7]]]))
+    lattice = WeightedLattice(np.array([[HALF]]), np.array([[[0.3, 0.7]]]))
     assert lattice.log_probs().tolist() == [[HALF]]
     assert lattice.weights().tolist() == [[[0.3, 0.7]]]
     assert lattice.best_path().tolist() == [[1]]

@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from hardalign.config import ModelConfig
-from hardalign.systems.ops import Output, plain
-from hardalign.systems.ops import torch_emission as emission
+from hardalign.systems.ops import Ops, Output
+from hardalign.systems.ops import torch_kernels as kernels
 from hardalign.systems.ops.torch import TorchOps
-from hardalign.systems.ops.torch_emission import Tolerance, log_joint
+from hardalign.systems.ops.torch_kernels import log_joint
 
 PRECISION = {torch.float32: 1e-6, torch.float64: 1e-12}
 dtypes = pytest.mark.parametrize("dtype", PRECISION)
+XP = TorchOps(ModelConfig())
 tolerances = pytest.mark.parametrize("tolerance", [1e-9, 1e-6, 1e-3, 0.1])
 sizes = {
     "batch": st.integers(1, 3),
@@ -40,7 +41,7 @@ class Case:
     layer: Output
     target: Tensor  # [B, I]
     steps: Tensor  # [B, I]
-    present: Tensor  # [B, J]
+    positions: Tensor  # [B, J]
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
@@ -49,19 +50,18 @@ class Case:
 
     @property
     def log_alpha(self) -> Tensor:
-        scores = self.scores.masked_fill(~self.present.unsqueeze(1), -torch.inf)
+        scores = self.scores.masked_fill(~self.positions.unsqueeze(1), -torch.inf)
         return scores.log_softmax(-1)
 
     def joint(self, tolerance: float = 0.0) -> Tensor:
-        both = Tolerance(tolerance, tolerance)
-        return log_joint(self.log_alpha, self.layer, self.target, self.steps, both)
+        return log_joint(self.log_alpha, self.layer, self.target, self.steps, tolerance)
 
     def log_prob(self, *inputs: Tensor, tolerance: float = 0.0) -> Tensor:
         case = replace(self, scores=inputs[0], layer=layer_of(*inputs[1:])) if inputs else self
         return case.joint(tolerance).logsumexp(-1)
 
     def plain_log_prob(self) -> Tensor:
-        joint = plain.log_joint(TorchOps(ModelConfig()), self.log_alpha, self.layer, self.target)
+        joint = Ops.log_joint(XP, self.log_alpha, self.layer, self.target, self.steps)
         return joint.logsumexp(-1).masked_fill(~self.steps, 0.0)
 
     def gradients(self, output: Tensor) -> tuple[Tensor, ...]:
@@ -122,7 +122,7 @@ def adversarial_case(surprise: float, dtype: torch.dtype = torch.float64) -> Cas
 def test_gradcheck():
     case = random_case(seed=3)
     assert not case.steps.all()
-    assert not case.present.all()
+    assert not case.positions.all()
     assert torch.autograd.gradcheck(case.log_prob, case.inputs)
 
 
@@ -153,9 +153,9 @@ def test_nothing_leaks_from_padding():
         layer=replace(
             case.layer,
             query=case.layer.query.detach().masked_fill(~case.steps.unsqueeze(-1), torch.nan),
-            key=case.layer.key.detach().masked_fill(~case.present.unsqueeze(-1), torch.nan),
+            key=case.layer.key.detach().masked_fill(~case.positions.unsqueeze(-1), torch.nan),
         ),
-        scores=case.scores.detach().masked_fill(~case.present.unsqueeze(1), torch.nan),
+        scores=case.scores.detach().masked_fill(~case.positions.unsqueeze(1), torch.nan),
         target=case.target.masked_fill(~case.steps, -1000),
     )
     assert strange.scores.isnan().any()
@@ -204,13 +204,13 @@ def test_pruning_keeps_gradients(tolerance: float, seed: int):
 def test_what_is_left_out_does_not_depend_on_batch_mates():
     case = random_case(peaked=10.0, positions=8, batch=4)
     computed = case.joint(1e-3).isfinite()
-    positions = case.present.sum(1)
+    positions = case.positions.sum(1)
     assert positions.min() < positions.max()
     for word, size in enumerate(positions.tolist()):
         row = slice(word, word + 1)
         layer = replace(case.layer, query=case.layer.query[row], key=case.layer.key[row, :size])
-        scores, present = case.scores[row, :, :size], case.present[row, :size]
-        alone = Case(scores, layer, case.target[row], case.steps[row], present)
+        scores, positions = case.scores[row, :, :size], case.positions[row, :size]
+        alone = Case(scores, layer, case.target[row], case.steps[row], positions)
         assert torch.equal(alone.joint(1e-3)[0].isfinite(), computed[word, :, :size])
 
 
@@ -245,7 +245,7 @@ def test_positions_that_hold_the_likelihood_are_computed(
 def test_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch):
     case = random_case(batch=4, steps=6, positions=7)
     whole = [case.log_prob(), *case.gradients(case.log_prob())]
-    monkeypatch.setattr(emission, "CHUNK_FLOATS", 1)
+    monkeypatch.setattr(kernels, "CHUNK_FLOATS", 1)
     in_chunks = [case.log_prob(), *case.gradients(case.log_prob())]
     for part, all_at_once in zip(in_chunks, whole, strict=True):
         torch.testing.assert_close(part, all_at_once, rtol=1e-13, atol=1e-13)

@@ -29,7 +29,7 @@ def actions_of(model: Network, batch_pairs: Sequence[Encoded]) -> list[list[int]
 def plain_log_likelihood(model: Network, pair: Encoded) -> Tensor:
     """By a loop over single actions, with autograd's way back to the model."""
     pointer = PlainPointer(reference.parameters(model), pair)
-    actions = oracle_path(model.get_buffer("oracle.table").numpy(), pair, pointer.silent)
+    actions = oracle_path(model.get_buffer("oracle.table").numpy(), pair, pointer.step_action)
     steps = zip([BEGIN, *actions], actions, strict=False)
     return torch.stack([pointer.log_probs(before)[after - END] for before, after in steps]).sum()
 

@@ -14,7 +14,7 @@ from torch import Tensor
 import reference
 from hardalign.data.vocabulary import Encoded
 from hardalign.errors import HardalignError
-from hardalign.systems import objectives
+from hardalign.systems import network as objectives
 from hardalign.systems.network import Batch, Network, collate
 from helpers import TINY, random_pair, random_pairs, tiny_config, tiny_model, widened
 

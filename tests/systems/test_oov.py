@@ -20,8 +20,7 @@ from hardalign.model_folder import Tensors
 from hardalign.search import Search, find_strings
 from hardalign.systems.batch import Targets, Words
 from hardalign.systems.ensemble import Ensemble, Tempered
-from hardalign.systems.model import Answering
-from hardalign.systems.options import copied_symbols, indexer
+from hardalign.systems.model import Answering, copied_symbols, indexer
 from helpers import (
     COPYING,
     TINY,

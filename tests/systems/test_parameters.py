@@ -8,7 +8,7 @@ from hardalign.config import SIZES, ModelConfig
 from hardalign.data.vocabulary import RESERVED
 from hardalign.errors import HardalignError
 from hardalign.systems import SYSTEMS
-from hardalign.systems.fed import SoftFeed
+from hardalign.systems.input_feeding import SoftFeed
 from hardalign.systems.network import Network
 from hardalign.systems.parameters import TRAINING_ONLY, closest, full_joint, parameter_shapes
 from helpers import tiny_vocabulary

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import reference
 from hardalign.data.vocabulary import BEGIN, END
 from hardalign.systems.batch import Words
-from hardalign.systems.ops.recurrent import LSTM, Carried, Encoder, distinct
+from hardalign.systems.ops.numpy_lstm import LSTM, Encoder, LayerState, distinct
 from helpers import random_pairs, tiny_tensors
 from systems.plain import Array
 
@@ -57,11 +57,11 @@ def test_distinct_pairs(pairs: list[tuple[int, int]]) -> None:
 def test_some_strings_go_on_in_several_ways(rows: list[int], known: bool) -> None:
     lstm, random = LSTM(TENSORS, NAME), np.random.default_rng(0)
     h, c = random.normal(size=(2, 3, lstm.size))
-    before = Carried(h, c, h @ lstm.recurrent if known else None)
+    before = LayerState(h, c, h @ lstm.recurrent if known else None)
     inputs = lstm.project(random.normal(size=(len(rows), EMBEDDING.shape[1])))
     after = lstm.step(inputs.copy(), before, np.array(rows))
     for k, row in enumerate(rows):
-        alone = lstm.step(inputs[[k]], Carried(h[[row]], c[[row]]))
+        alone = lstm.step(inputs[[k]], LayerState(h[[row]], c[[row]]))
         assert_close(after.h[k], alone.h[0])
         assert_close(after.c[k], alone.c[0])
 

@@ -15,9 +15,8 @@ from hardalign.data.vocabulary import BEGIN, END, UNKNOWN, Encoded, Vocabulary
 from hardalign.errors import HardalignError
 from hardalign.systems import SYSTEMS
 from hardalign.systems.batch import Targets, Words
-from hardalign.systems.build import build_model
 from hardalign.systems.lattice import Lattice
-from hardalign.systems.model import Answering
+from hardalign.systems.model import Answering, build_model
 from hardalign.systems.network import Network, collate
 from hardalign.systems.ops.numpy import NumpyOps
 from helpers import (
@@ -118,9 +117,9 @@ def test_steps_equal_the_plain_loops(system: str, vocabulary: Vocabulary, layers
     runtime = runtime_of(system, tensors, vocabulary, layers)
     for pair in short_pairs(vocabulary, seed=7):
         expected: Plain = plain(system, tensors, pair, copied(system, vocabulary))
-        if runtime.silent >= 0:
-            actions = oracle_path(tensors["oracle.table"], pair, runtime.silent)
-            writes = [action != runtime.silent for action in actions]
+        if runtime.step_action >= 0:
+            actions = oracle_path(tensors["oracle.table"], pair, runtime.step_action)
+            writes = [action != runtime.step_action for action in actions]
             distributions, alpha = (rows[writes] for rows in walked(runtime, pair, actions))
         else:
             distributions, alpha = walked(runtime, pair, pair.target)
@@ -163,7 +162,7 @@ def test_a_pairs_numbers_are_its_own(system: str) -> None:
         words = replace(words, symbols=np.where(words.mask(XP), words.symbols, noise))
         targets = Targets.of(range(10), [pair.target for pair in pairs])
         noise = generator.integers(END, len(TINY.target), targets.symbols.shape)
-        targets = replace(targets, symbols=np.where(targets.steps(XP), targets.symbols, noise))
+        targets = replace(targets, symbols=np.where(targets.mask(XP), targets.symbols, noise))
         together = runtime.follow(runtime.read(words), targets)
         for k, pair in enumerate(pairs):
             alone, steps, positions = follow(runtime, [pair]), len(pair.target), len(pair.source)
@@ -196,7 +195,7 @@ def test_a_strings_probability_is_that_of_its_steps_and_all_sum_to_1(system: str
         lattice = runtime.follow(runtime.read(Words.of([word])), targets)
         probabilities = np.exp(lattice.log_probs().sum(1))
         assert 0.9 < sum(expected.values()) <= 1 + 1e-12
-        if runtime.silent >= 0:  # the score is that of one of many paths
+        if runtime.step_action >= 0:  # the score is that of one of many paths
             assert (probabilities <= np.array(list(expected.values())) + 1e-12).all()
         else:
             assert_close(probabilities, np.array(list(expected.values())))

@@ -34,7 +34,9 @@ def test_no_such_system():
         find_system("hrad")
 
 
-@pytest.mark.parametrize("path", ["no_such_module:Hard", "hardalign.systems.unfed:No", "math:pi"])
+@pytest.mark.parametrize(
+    "path", ["no_such_module:Hard", "hardalign.systems.attention:No", "math:pi"]
+)
 def test_a_row_must_name_a_system(path: str):
     with pytest.raises(HardalignError, match=path):
         System(path, "").model  # noqa: B018

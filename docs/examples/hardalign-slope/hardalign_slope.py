@@ -5,9 +5,9 @@ from typing import Any
 from hardalign.config import ModelConfig
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.systems import System
+from hardalign.systems.attention import ATTENTION, Hard, Memory
 from hardalign.systems.ops import Array
 from hardalign.systems.parameters import Parameter, Parameters
-from hardalign.systems.unfed import ATTENTION, Hard, Memory
 
 SYSTEM = System(
     "hardalign_slope:HardSlope",
@@ -26,7 +26,7 @@ class HardSlope(Hard):
 
     def log_alpha(self, h: Array, memory: Memory, word: Array | None, first: Any) -> Array:
         """Returns log α_j(i) [N, I, J] of steps from ``first`` on."""
-        xp, scores = self.xp, self.looks(h, memory, word)
+        xp, scores = self.xp, self.scores(h, memory, word)
         tags = xp.rows(memory.words.tag_counts, word)[:, None]
         place = xp.arange(scores.shape[2], scores) - 1 - tags  # [N, J], from the first letter on
         ahead = place[:, None] - xp.arange(scores.shape[1], scores)[:, None] - first  # [N, I, J]

@@ -43,7 +43,7 @@ from hardalign.experiments.run import DataFiles, Run
 from hardalign.files import check_regular
 from hardalign.model_folder import MOST_MEMBERS
 from hardalign.systems import find_system
-from hardalign.systems.options import check_options
+from hardalign.systems.table import model_class
 
 _SHIPPED = resources.files("hardalign.experiments") / "plans"
 _AXES = {"corpora": list[str], "systems": list[str], "sizes": list[str], "seeds": list[int]}
@@ -124,7 +124,7 @@ def options_of(run: Run) -> dict[str, Any]:
     ):
         raise HardalignError(f"hold_out: {run.corpus} has a development part")
     settings = _chosen(overrides, SETTINGS)
-    check_options(replace(find_size(run.size), system=run.system, **of_model(settings)))
+    model_class(replace(find_size(run.size), system=run.system, **of_model(settings)))
     if overrides.get("normalization", "NFC") not in NORMALIZATIONS:
         raise HardalignError(f"normalization: must be one of {', '.join(NORMALIZATIONS)}")
     return {

@@ -1,4 +1,4 @@
-"""Words and targets of a batch as padded arrays of numbers, for every engine."""
+"""Source words and targets of a batch as padded arrays, for every engine."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Words:
     lengths: Array
     """[B]"""
     tag_counts: Array
-    """[B] how many of a word's symbols are tags, which stand between begin and first letter."""
+    """[B]"""
 
     @classmethod
     def of(cls, sources: Sequence[Encoded]) -> Words:
-        """Puts source words side by side, as NumPy arrays."""
+        """Pad source words, as NumPy arrays."""
         symbols, lengths = pad([source.source for source in sources])
         return cls(symbols, lengths, np.array([source.tags for source in sources], np.intp))
 
@@ -33,11 +33,11 @@ class Words:
         return len(self.lengths)
 
     def mask(self, xp: Ops) -> Array:
-        """Returns a mask [B, J], false at padding."""
+        """Return [B, J], false at padding."""
         return xp.arange(self.symbols.shape[1], self.symbols) < self.lengths[:, None]
 
     def letters_only(self, xp: Ops) -> Words:
-        """Returns the words without their tags: begin, letters, end, padding."""
+        """Return the words without their tags: begin, letters, end, padding."""
         lengths = self.lengths - self.tag_counts
         position = xp.arange(xp.longest(lengths), self.symbols)
         column = position + xp.where(position > 0, self.tag_counts[:, None], 0)  # [B, J']
@@ -46,12 +46,12 @@ class Words:
         return Words(xp.where(inside, letters, PAD), lengths, self.tag_counts * 0)
 
     def is_tag(self, xp: Ops) -> Array:
-        """Returns [B, J], true at tags."""
+        """Return [B, J], true at tags."""
         column = xp.arange(self.symbols.shape[1], self.symbols)
         return (column > 0) & (column < self.tag_counts[:, None] + 1)
 
     def columns(self, xp: Ops) -> Array:
-        """Returns where each symbol [B, J] is among begin, letters and end; −1 for tags."""
+        """Return the index [B, J] of each symbol in ``letters_only``; −1 for tags."""
         position = xp.arange(self.symbols.shape[1], self.symbols)
         letter = xp.where(position > 0, position - self.tag_counts[:, None], 0)
         return xp.where(self.is_tag(xp), -1, letter)
@@ -59,10 +59,10 @@ class Words:
 
 @dataclass(frozen=True)
 class Targets:
-    """Given target strings, each of one of the words of a batch."""
+    """Target strings, each of one of the words of a batch."""
 
     word: Array | None
-    """[P] the word that each target belongs to; None where each word has one, in order."""
+    """[P] the word of each target; None where each word has one, in order."""
     symbols: Array
     """[P, I] letters, end, padding."""
     lengths: Array
@@ -70,35 +70,30 @@ class Targets:
 
     @classmethod
     def of(cls, word: Sequence[int] | None, targets: Sequence[Sequence[int]]) -> Targets:
-        """Puts targets side by side, as NumPy arrays; each ends with END."""
+        """Pad targets, each of which ends with END, as NumPy arrays."""
         symbols, lengths = pad(targets)
         return cls(None if word is None else np.array(word, np.intp), symbols, lengths)
 
     def __len__(self) -> int:
         return len(self.lengths)
 
-    def steps(self, xp: Ops) -> Array:
-        """Returns a mask [P, I], true at symbols, false at padding."""
+    def mask(self, xp: Ops) -> Array:
+        """Return [P, I], false at padding."""
         return xp.arange(self.symbols.shape[1], self.symbols) < self.lengths[:, None]
-
-    def previous(self, xp: Ops) -> Array:
-        """Returns the symbol before each symbol [P, I]; BEGIN at first."""
-        return shifted(xp, self.symbols)
 
     @cached_property
     def classes(self) -> Array:
-        """[P, I] columns of an output layer, which begins with END; any at padding."""
+        """[P, I] columns of the output layer, which begins with END; any at padding."""
         return (self.symbols - END).clip(0)
 
 
-def shifted(xp: Ops, symbols: Array) -> Array:
-    """Returns symbols [P, I] one place to the right, BEGIN first."""
-    begin = symbols[:, :1] * 0 + BEGIN
-    return xp.concatenate([begin, symbols[:, :-1]], 1)
+def previous_symbols(xp: Ops, symbols: Array) -> Array:
+    """Return the symbol before each of the symbols [P, I]; BEGIN at first."""
+    return xp.concatenate([symbols[:, :1] * 0 + BEGIN, symbols[:, :-1]], 1)
 
 
 def pad(rows: Sequence[Sequence[int]]) -> tuple[Array, Array]:
-    """Returns rows of numbers as one array [B, longest], and their lengths [B]."""
+    """Return rows as one array [B, longest], and their lengths [B]."""
     lengths = np.array([len(row) for row in rows], np.intp)
     padded = np.full((len(rows), int(lengths.max(initial=0))), PAD, np.intp)
     for place, row in zip(padded, rows, strict=True):

@@ -1,24 +1,21 @@
-"""Models made of models: several as one, and one at a temperature.
+"""Models made of models: ensembles and temperature scaling.
 
 An ensemble takes the mean of its members' probabilities of the next symbol, at every step:
 
     p(y_i | y_<i, x) = 1/M Σ_m p_m(y_i | y_<i, x)
 
-It is as if a member were drawn anew for each symbol, and summed over: a proper distribution over
-strings, whose log p(y | x) is exact. (The mixture of whole strings, whose members count as they
-explain the prefix, was tried and found less of development data probable.) Given both strings, a
-member's share in a symbol is p(m_i = m | x, y) ∝ p_m(y_i | y_<i, x), and the posterior is
+This is a proper distribution over strings, whose log p(y | x) is exact. (The mixture of whole
+strings was tried, and gave development data less probability.) Given both strings, a member's share
+in a symbol is p(m_i = m | x, y) ∝ p_m(y_i | y_<i, x), and the posterior is
 
     p(a_i = j | x, y) = Σ_m p(m_i = m | x, y) p_m(a_i = j | x, y)
 
 A temperature T flattens or sharpens the finished distribution of each step, mixtures over positions
-and members included, so that it means the same for every system and strings keep a proper
-distribution:
+and members included, so that it means the same for every system:
 
     p_T(y_i | y_<i, x) = p(y_i | y_<i, x)^(1/T) / Σ_y p(y | y_<i, x)^(1/T)
 
-What is most probable at a step stays so. Given both strings, p_T(y | x) is p(y | x) times a factor
-in which no alignment occurs: p(a | x, y) stays what it was.
+The most probable symbol of a step stays so, and so does p(a | x, y).
 """
 
 from __future__ import annotations
@@ -34,10 +31,10 @@ import numpy as np
 from hardalign.data.vocabulary import BEGIN, END, PAD
 from hardalign.errors import HardalignError
 from hardalign.systems.batch import Targets, Words
-from hardalign.systems.lattice import Lattice, Rescored, draw, quiet
+from hardalign.systems.lattice import Lattice, RescoredLattice, draw, quiet
 from hardalign.systems.model import Answering, Step
 from hardalign.systems.ops import Array
-from hardalign.systems.ops.numpy import log_softmax, logsumexp, widened
+from hardalign.systems.ops.numpy import log_softmax, logsumexp, pad_columns
 
 
 class Ensemble(Answering):
@@ -46,55 +43,48 @@ class Ensemble(Answering):
     def __init__(self, members: Sequence[Answering]) -> None:
         if not members:
             raise HardalignError("an ensemble needs members")
-        if len({(member.symbols, member.silent) for member in members}) > 1:
+        if len({(member.symbols, member.step_action) for member in members}) > 1:
             raise HardalignError(
                 "members of an ensemble must write with the same symbols, all of them with a "
                 "pointer or none"
             )
         self._members = tuple(members)
-        self.symbols, self.silent = members[0].symbols, members[0].silent
+        self.symbols, self.step_action = members[0].symbols, members[0].step_action
 
     def read(self, words: Words) -> tuple[Any, ...]:
-        """Reads source words by every member."""
         return tuple(member.read(words) for member in self._members)
 
     def start(self, memory: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Returns the members' states before the first step."""
         return tuple(member.start(own) for member, own in zip(self._members, memory, strict=True))
 
     @quiet
     def step(
         self, state: tuple[Any, ...], rows: Array | None, symbols: Array, tolerance: float = 0.0
     ) -> Step:
-        """Returns the mean of the members' distributions, and of where they look."""
         steps = [
             member.step(own, rows, symbols, tolerance)
             for member, own in zip(self._members, state, strict=True)
         ]
         # Members that copy may write letters of these words that others cannot.
         columns = max(step.log_probs.shape[1] for step in steps)
-        log_probs = _mean(np.stack([widened(step.log_probs, columns) for step in steps]))
+        log_probs = _mean(np.stack([pad_columns(step.log_probs, columns) for step in steps]))
         alpha = np.mean([step.alpha for step in steps], 0)
         return Step(log_probs, alpha, tuple(step.state for step in steps))
 
     def actions(self, memory: tuple[Any, ...], targets: Targets) -> Array:
-        """Returns the first member's actions."""
         return self._members[0].actions(memory[0], targets)
 
     def follow(self, memory: tuple[Any, ...], targets: Targets) -> Lattice:
-        """Returns the members' lattices together."""
-        lattices = [
-            member.follow(own, targets) for member, own in zip(self._members, memory, strict=True)
-        ]
-        joined = Joined(lattices)
-        if self.silent < 0:
-            return joined
+        members = zip(self._members, memory, strict=True)
+        lattice = EnsembleLattice([member.follow(own, targets) for member, own in members])
+        if self.step_action < 0:
+            return lattice
         # Of a pointer the actions are averaged, several of which may belong to a symbol.
-        return Rescored(lambda: joined, lambda: scores_of_steps(self, memory, targets))
+        return RescoredLattice(lambda: lattice, lambda: scores_of_steps(self, memory, targets))
 
 
 @dataclass(frozen=True)
-class Joined(Lattice):
+class EnsembleLattice(Lattice):
     """The alignments of all members."""
 
     members: Sequence[Lattice]
@@ -110,16 +100,14 @@ class Joined(Lattice):
         return np.exp(log_softmax(self._scores, 0))
 
     def log_probs(self) -> Array:
-        """Returns log p(y_i | y_<i, x) [P, I]."""
         return _mean(self._scores)
 
     def weights(self) -> Array:
-        """Returns the members' weights, mixed by their shares in each symbol [P, I, J]."""
         weights = [member.weights() for member in self.members]
         return np.einsum("mpi,mpij->pij", self._shares, weights)
 
     def samples(self, noise: Array) -> Array:
-        """Draws a member for each symbol, and its position from an alignment of that member.
+        """Draw a member for each symbol, and its position from an alignment of that member.
 
         What is drawn for a symbol has the posterior; neighbours may come from different members.
         """
@@ -141,29 +129,25 @@ class Tempered(Answering):
             raise HardalignError(f"the temperature must be above 0 and finite, not {temperature}")
         self._model = model
         self._temperature = temperature
-        self.symbols, self.silent = model.symbols, model.silent
+        self.symbols, self.step_action = model.symbols, model.step_action
 
     def read(self, words: Words) -> Any:
-        """Reads source words."""
         return self._model.read(words)
 
     def start(self, memory: Any) -> Any:
-        """Returns the state before the first step."""
         return self._model.start(memory)
 
     def actions(self, memory: Any, targets: Targets) -> Array:
-        """Returns the model's own actions."""
         return self._model.actions(memory, targets)
 
     @quiet
     def step(self, state: Any, rows: Array | None, symbols: Array, tolerance: float = 0.0) -> Step:
-        """Returns what the model says, at the temperature."""
         step = self._model.step(state, rows, symbols, tolerance)
         return replace(step, log_probs=log_softmax(step.log_probs / self._temperature))
 
     def follow(self, memory: Any, targets: Targets) -> Lattice:
-        """Returns the model's alignments, the same at any temperature, with scores at this one."""
-        return Rescored(
+        """Return the model's alignments, the same at any temperature, with scores at this one."""
+        return RescoredLattice(
             lambda: self._model.follow(memory, targets),
             lambda: scores_of_steps(self, memory, targets),
         )
@@ -171,20 +155,16 @@ class Tempered(Answering):
 
 @dataclass(frozen=True)
 class GivenStep:
-    """One step of given targets: what might have come next, and what did."""
+    """One step of given targets: the distribution of what comes next, and what did."""
 
-    target: Array
-    """[N] the targets that have come so far."""
-    symbol: Array
-    """[N] the place of the symbol that each is about to write."""
-    column: Array
-    """[N] of what comes next."""
-    log_probs: Array
-    """[N, V]"""
+    target: Array  # [N] the targets that are not finished yet
+    symbol: Array  # [N] the index of the symbol that each is about to write
+    column: Array  # [N] of what comes next
+    log_probs: Array  # [N, V]
 
 
 def steps_along(model: Answering, memory: Any, targets: Targets) -> Iterator[GivenStep]:
-    """Yields the whole distribution that a search would meet at every step along given targets."""
+    """Yield the whole distribution at every step along given targets."""
     actions = model.actions(memory, targets)  # [P, K]
     lengths = (actions != PAD).sum(1)
     target, rows = np.arange(len(actions)), targets.word
@@ -193,14 +173,14 @@ def steps_along(model: Answering, memory: Any, targets: Targets) -> Iterator[Giv
     for position, action in enumerate(actions.T):
         step = model.step(state, rows, previous)
         yield GivenStep(target, symbol[target], action[target] - END, step.log_probs)
-        symbol += action != model.silent
+        symbol += action != model.step_action
         state, rows = step.state, np.flatnonzero(lengths[target] > position + 1)
         target = target[rows]
         previous = action[target]
 
 
 def scores_of_steps(model: Answering, memory: Any, targets: Targets) -> Array:
-    """Returns log p(y_i | y_<i, x) [P, I] of given targets, as a search would meet them."""
+    """Return log p(y_i | y_<i, x) [P, I] of given targets, from the steps of a search."""
     scores = np.zeros(targets.symbols.shape)
     for step in steps_along(model, memory, targets):
         chosen = step.log_probs[np.arange(len(step.target)), step.column]
@@ -210,5 +190,5 @@ def scores_of_steps(model: Answering, memory: Any, targets: Targets) -> Array:
 
 @quiet
 def _mean(log_probs: Array) -> Array:
-    """Returns the logarithm of the mean probability over members, the first axis."""
+    """Return the logarithm of the mean probability over members, the first axis."""
     return logsumexp(log_probs, 0) - np.log(len(log_probs)).astype(log_probs.dtype)

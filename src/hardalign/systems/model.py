@@ -3,21 +3,34 @@
 read(words) → memory                   encode source words once
 follow(memory, targets) → lattice      given targets: loss, scores, posteriors, paths, samples
 step(state, rows, symbols) → Step      one symbol more: searches; recorded, the ONNX graph
+
+Two options do nothing where the vocabulary has no use for them. Copying: a source position may also
+emit its own symbol, where both sides have it,
+
+    p(y | j) = (1 − g_j) · softmax(W f)_y + g_j · [y = x_j],      g_j = sigmoid(w · f + b),
+
+f being tanh(S (h_i ⊕ e_j)). Where the target side does not have the symbol, g_j = 0. Letters out
+of both vocabularies are read as unknown, and can be written only by copying them. Tags beside the
+word: encoder and attention see begin, letters and end only, and the decoder reads the sum of the
+tags' embeddings at every step, together with the previous symbol.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from hardalign.config import ModelConfig
-from hardalign.data.vocabulary import Vocabulary
+from hardalign.data.formats import Format
+from hardalign.data.vocabulary import PAD, RESERVED, Indexer, Vocabulary
 from hardalign.systems.batch import Targets, Words
-from hardalign.systems.lattice import Lattice
+from hardalign.systems.lattice import Lattice, quiet
 from hardalign.systems.ops import Array, Ops
+from hardalign.systems.ops.numpy import NumpyOps
 from hardalign.systems.parameters import Parameters
+from hardalign.systems.table import find_system, model_class
 
 LENGTH_LIMIT = 4
 """No prediction is longer than this many times its source, begin and end included."""
@@ -33,60 +46,57 @@ class Step:
 
     log_probs: Array
     """[N, V] of the next symbol: column 0 is the end, column k the letter numbered END + k. A
-    system with a silent action has one more column for it; letters out of vocabulary that words
-    have and a model copies follow all others."""
+    system with a STEP action has one more column for it; out-of-vocabulary letters that a model
+    copies follow all others."""
     alpha: Array
     """[N, J] where the model looks before the next symbol is known."""
     state: Any
-    """After this step, still to be told which hypotheses go on and by which symbol."""
+    """After this step, before it is known which hypotheses go on and by which symbol."""
 
 
 class Answering(ABC):
     """A distribution over target strings for each source string: what searches know of a model.
 
-    Nothing that is computed for a word may depend on the other words of its batch, nor on padding.
+    What is computed for a word never depends on the rest of its batch, nor on padding.
     """
 
     symbols: int
     """How many symbols can be produced, the end included."""
-    silent: int = -1
-    """Number of an action that writes nothing, so that a string can be written in many ways; −1 if
-    there is none. A model takes silent actions at most as often as there are source symbols."""
+    step_action: int = -1
+    """Number of an action that moves a pointer and writes nothing, so that a string can be written
+    in many ways; −1 if there is none. It occurs at most as often as there are source symbols."""
 
     @abstractmethod
     def read(self, words: Words) -> Any:
-        """Reads source words, once for all searches, scores and alignments."""
+        """Encode source words, once for all searches, scores and alignments."""
 
     @abstractmethod
     def start(self, memory: Any) -> Any:
-        """Returns the state before the first step: one hypothesis for each word."""
+        """Return the state before the first step: one hypothesis for each word."""
 
     @abstractmethod
     def step(self, state: Any, rows: Array | None, symbols: Array, tolerance: float = 0.0) -> Step:
-        """Continues hypotheses and says what may come next.
+        """Extend hypotheses and return the distribution of what comes next.
 
         Args:
-            state: Of the hypotheses there were.
+            state: Of the previous hypotheses.
             rows: [N] those that go on; one may go on in several ways. None: all, in order.
-            symbols: [N] by which symbol each goes on; BEGIN at the first step.
+            symbols: [N] the symbol that each is extended by; BEGIN at the first step.
             tolerance: How much of the probability may be left out where that saves time.
         """
 
     @abstractmethod
     def follow(self, memory: Any, targets: Targets) -> Lattice:
-        """Returns the alignments of given targets with the words they belong to."""
+        """Return the alignments of given targets with their words."""
 
-    def actions(self, memory: Any, targets: Targets) -> Array:  # noqa: ARG002
-        """Returns the numbers of the actions [P, K] that write given targets, then padding."""
+    def actions(self, memory: Any, targets: Targets) -> Array:
+        """Return the actions [P, K] that write given targets, padded; a NumPy array."""
         return targets.symbols
 
-    def estimate(self, memory: Any, targets: Targets, noise: Array) -> Array:  # noqa: ARG002
-        """Returns log p(y | x) [P] of given targets, by sampling where it cannot be computed.
+    def estimate(self, memory: Any, targets: Targets, noise: Array) -> Array:
+        """Return log p(y | x) [P] of given targets, by sampling where it cannot be computed.
 
-        Args:
-            memory: The source words.
-            targets: P of them.
-            noise: [P, I, S] independent and uniform in [0, 1), for S samples.
+        ``noise`` is [P, I, S], independent and uniform in [0, 1), for S samples.
         """
         return self.follow(memory, targets).log_probs().sum(1)
 
@@ -104,28 +114,70 @@ class Model(Answering):
     can_copy: ClassVar[bool] = False
     """Whether positions may also emit their own symbols."""
     can_copy_oov: ClassVar[bool] = False
-    """Whether letters out of both vocabularies can be copied: where it may look anywhere. One that
-    never goes back could not write two of them in another order, so that it would find strings
-    impossible that others have."""
+    """Whether out-of-vocabulary letters can be copied. A system that never goes back could not
+    write two of them in another order, and would find strings impossible that others have."""
     can_set_tags_beside: ClassVar[bool] = False
     can_export: ClassVar[bool] = False
     """Whether ``hardalign export`` can write it."""
 
     def __init__(
-        self, xp: Ops, config: ModelConfig, vocabulary: Vocabulary, parameters: Mapping[str, Array]
+        self, xp: Ops, config: ModelConfig, vocabulary: Vocabulary, p: Mapping[str, Array]
     ) -> None:
-        """Makes a model.
-
-        Args:
-            xp: The engine.
-            config: Sizes and options.
-            vocabulary: Its symbols.
-            parameters: What ``parameters`` declares; NumPy keeps views of them.
-        """
-        self.xp, self.config, self.p = xp, config, parameters
-        self.vocabulary = vocabulary
+        """Create a model from an engine and the tensors that ``parameters`` declares."""
+        self.xp, self.config, self.vocabulary, self.p = xp, config, vocabulary, p
 
     @classmethod
     @abstractmethod
     def parameters(cls, config: ModelConfig, vocabulary: Vocabulary) -> Parameters:
-        """Declares every tensor of the model."""
+        """Declare every tensor of the model."""
+
+
+def copied_symbols(config: ModelConfig, vocabulary: Vocabulary) -> list[int]:
+    """Return the target number that each source number is copied to, PAD where there is none.
+
+    The list is empty where nothing can be copied, or the model does not copy.
+    """
+    if not config.copying:
+        return []
+    target = vocabulary.target.letter_numbers
+    copied = [target.get(letter, PAD) for letter in vocabulary.source.letters]
+    if not any(copied):
+        return []
+    return [PAD] * RESERVED + copied + [PAD] * len(vocabulary.source.tags)
+
+
+def tags_beside(config: ModelConfig, vocabulary: Vocabulary) -> int:
+    """Return the number of tags beside words; 0 where they are symbols among the others."""
+    return len(vocabulary.source.tags) if config.tags == "beside" else 0
+
+
+def indexer(config: ModelConfig, vocabulary: Vocabulary, layout: Format) -> Indexer:
+    """Return how a model numbers what it reads and writes."""
+    can_copy = find_system(config.system).model.can_copy_oov
+    copies = can_copy and bool(copied_symbols(config, vocabulary))
+    return Indexer(vocabulary, layout.writes if copies else None)
+
+
+@quiet  # weights of a training that diverges overflow in the first product
+def build_model(config: ModelConfig, tensors: Mapping[str, Array], vocabulary: Vocabulary) -> Model:
+    """Return a model that answers, in NumPy; views of its tensors are kept."""
+    return model_class(config)(NumpyOps(), config, vocabulary, tensors)
+
+
+def build_members(
+    members: Sequence[tuple[ModelConfig, Mapping[str, Array]]],
+    vocabulary: Vocabulary,
+    temperature: float = 1.0,
+) -> Answering:
+    """Return one model, or an ensemble of several, at a temperature."""
+    models = [build_model(config, tensors, vocabulary) for config, tensors in members]
+    model: Answering = models[0]
+    if len(models) > 1:
+        from hardalign.systems.ensemble import Ensemble
+
+        model = Ensemble(models)
+    if temperature != 1:
+        from hardalign.systems.ensemble import Tempered
+
+        model = Tempered(model, temperature)
+    return model

@@ -18,30 +18,25 @@ from hardalign.aligner import align_actions, aligner_pair
 from hardalign.config import ModelConfig
 from hardalign.data.vocabulary import END, PAD, Encoded, Vocabulary
 from hardalign.systems import parameters
-from hardalign.systems.batch import Targets, Words, pad, shifted
-from hardalign.systems.lattice import Lattice, Weighted, quiet
+from hardalign.systems.batch import Targets, Words, pad, previous_symbols
+from hardalign.systems.lattice import Lattice, WeightedLattice, quiet
 from hardalign.systems.model import Model, Step
 from hardalign.systems.ops import Array, Hidden, Ops
 from hardalign.systems.parameters import ALIGNER_TABLE, Parameter, Parameters
 
 CACHED_PAIRS = 1 << 18
-"""Pairs whose actions are remembered, so that scoring an endless stream takes bounded memory."""
+"""Pairs whose actions are cached: bounded, since scoring may go on for long."""
 
 
 @dataclass(frozen=True)
 class Memory:
-    """Source words that have been read, without their tags."""
+    """Encoded source words."""
 
-    words: Words
-    """With their tags."""
-    states: Array
-    """[B, J, 2H] e_j of begin, letters and end."""
-    tags: Array | None
-    """[B, embedding] what the decoder reads of a word's tags, where there are any."""
-    last: Array
-    """[B] the position of the end symbol."""
-    columns: Array
-    """[B, J] where each symbol of a word is among begin, letters and end; −1 for tags."""
+    words: Words  # with their tags
+    states: Array  # [B, J, 2H] e_j of begin, letters and end
+    tags: Array | None  # [B, embedding] what the decoder reads of a word's tags, if any
+    last: Array  # [B] the position of the end symbol
+    columns: Array  # [B, J] ``Words.columns``
 
 
 @dataclass(frozen=True)
@@ -49,10 +44,8 @@ class State:
     """Hypotheses."""
 
     memory: Memory
-    word: Array
-    """[N]"""
-    pointer: Array
-    """[N] where each one's pointer is."""
+    word: Array  # [N]
+    pointer: Array  # [N]
     hidden: Hidden
 
 
@@ -68,14 +61,14 @@ class Monotonic(Model):
         super().__init__(xp, config, vocabulary, p)
         self.encoder, self.decoder = xp.encoder(p), xp.decoder(p)
         self.tags = len(vocabulary.source.tags)
-        self.silent = len(vocabulary.target)  # STEP, one number after the target's symbols
-        self.symbols = self.silent + 1 - END
+        self.step_action = len(vocabulary.target)  # STEP, one number after the target's symbols
+        self.symbols = self.step_action + 1 - END
         self._cache: dict[tuple[tuple[int, ...], tuple[int, ...]], list[int]] = {}
         self._cached_by = b""
 
     @classmethod
     def parameters(cls, config: ModelConfig, vocabulary: Vocabulary) -> Parameters:
-        """Declares encoder, decoder, output and the aligner's table."""
+        """Declare encoder, decoder, output and the aligner's table."""
         actions, tags = len(vocabulary.target) + 1, len(vocabulary.source.tags)
         width, layers = config.embedding, config.decoder_layers
         hidden = cls.decoder_width(config, actions, tags)
@@ -93,11 +86,10 @@ class Monotonic(Model):
 
     @classmethod
     def decoder_width(cls, config: ModelConfig, actions: int, tags: int) -> int:
-        """Returns the width of the decoder that spends what T and S cost `soft` (8.2).
+        """Return the width of the decoder that spends what T and S cost `soft` (8.2).
 
-        Both have the same symbols to tell apart here, STEP among them: so it was in the paper.
-        Many tags, which need a slot each, can cost more than T and S; the usual width always stays,
-        since the paper speaks of increasing it.
+        Both have STEP among their symbols here, as in the paper. Many tags, which need a slot each,
+        can cost more than T and S; but the width never falls below the usual one.
         """
         width, encoded, layers = config.embedding, 2 * config.encoder, config.decoder_layers
         joint = parameters.full_joint(config)
@@ -114,7 +106,7 @@ class Monotonic(Model):
         return max(found, config.decoder)
 
     def fit(self, pairs: Sequence[Encoded]) -> Array:
-        """Returns the table of an aligner that has learned from pairs, as it is stored."""
+        """Train an aligner on pairs; return its table, as it is stored."""
         sizes = self.p[ALIGNER_TABLE].shape[0] - 1, self.p[ALIGNER_TABLE].shape[1] - 1
         iterations = {} if pairs else {"iterations": 0}
         table = aligner.fit([aligner_pair(pair) for pair in pairs], *sizes, **iterations)
@@ -124,17 +116,13 @@ class Monotonic(Model):
 
     @quiet
     def read(self, words: Words) -> Memory:
-        """Reads source words."""
         letters = words.letters_only(self.xp)
         states = self.xp.dense(self.encoder(letters.symbols, letters.lengths))
         tags = self._tag_vectors(words) if self.tags else None
         return Memory(words, states, tags, letters.lengths - 1, words.columns(self.xp))
 
     def _tag_vectors(self, words: Words) -> Array:
-        """Returns the tags of words as vectors [B, embedding]: a slot for each tag there is.
-
-        Their order counts nothing, nor do unknown tags, which have no slot.
-        """
+        """Return [B, embedding] from a slot for each known tag, whatever their order."""
         xp, table = self.xp, self.p["encoder.embedding.weight"]
         first = len(self.vocabulary.source) - self.tags
         slots = xp.arange(self.tags, words.symbols) + first
@@ -145,7 +133,6 @@ class Monotonic(Model):
         return xp.project(slotted.reshape(len(words), -1), matrix, self.p["tags.merge.bias"])
 
     def start(self, memory: Memory) -> State:
-        """Returns the state before the first step: pointers are at the begin symbols."""
         rows = len(memory.words)
         word = self.xp.arange(rows, memory.words.symbols)
         return State(memory, word, word * 0, self.decoder.begin(rows))
@@ -154,10 +141,8 @@ class Monotonic(Model):
     def step(
         self, state: State, rows: Array | None, symbols: Array, tolerance: float = 0.0
     ) -> Step:
-        """Moves pointers if that was chosen, and says what may come next; all of it."""
-        del tolerance
         xp, memory, word = self.xp, state.memory, self.xp.rows(state.word, rows)
-        pointer = xp.rows(state.pointer, rows) + (symbols == self.silent)
+        pointer = xp.rows(state.pointer, rows) + (symbols == self.step_action)
         seen = self._seen(memory, word, pointer[:, None])[:, 0]
         h, hidden = self.decoder.enter(symbols[:, None])(0, state.hidden, rows, seen)
         at_end = pointer == xp.rows(memory.last, word)
@@ -167,7 +152,7 @@ class Monotonic(Model):
         return Step(xp.log_softmax(self._logits(h, at_end)), alpha, after)
 
     def _seen(self, memory: Memory, word: Array | None, pointer: Array) -> Array:
-        """Returns what the decoder reads [P, K, ·] where pointers [P, K] are."""
+        """Return what the decoder reads [P, K, ·] at pointers [P, K]."""
         xp = self.xp
         states = xp.take(xp.rows(memory.states, word), pointer[:, :, None], 1)
         if memory.tags is None:
@@ -176,7 +161,7 @@ class Monotonic(Model):
         return xp.concatenate([states, tags + xp.zeros(tags, *pointer.shape, 1)], 2)
 
     def _logits(self, h: Array, at_end: Array) -> Array:
-        """Returns logits [..., V] of end, letters and, as the last, STEP, impossible ``at_end``."""
+        """Return logits [..., V] of end, letters and, last, STEP, impossible ``at_end``."""
         xp = self.xp
         weight, bias = (self.p[f"decoder.output.{name}"][END:] for name in ("weight", "bias"))
         logits = xp.project(h, xp.matrix(weight), bias)
@@ -185,27 +170,27 @@ class Monotonic(Model):
 
     @quiet
     def follow(self, memory: Memory, targets: Targets) -> Lattice:
-        """Returns the aligner's paths; the score of a symbol includes the STEPs before it."""
+        """Return the aligner's paths; the score of a symbol includes the STEPs before it."""
         xp, word = self.xp, targets.word
         actions = xp.array(self.actions(memory, targets), targets.symbols)  # [P, K]
-        stepped = actions == self.silent
+        stepped = actions == self.step_action
         pointer = stepped.cumsum(1) - stepped * 1  # before each action
-        h = self.decoder.follow(shifted(xp, actions), self._seen(memory, word, pointer))
+        h = self.decoder.follow(previous_symbols(xp, actions), self._seen(memory, word, pointer))
         at_end = pointer == xp.rows(memory.last, word)[:, None]
         classes = (actions - END).clip(0)
         scores = xp.log_prob(self._logits(xp.dense(h), at_end), classes)
         scores = xp.where(actions == PAD, 0.0, scores)
         written = ((~stepped) * 1).cumsum(1) - (~stepped) * 1  # symbols before each action
         place = written[:, :, None] == xp.arange(targets.symbols.shape[1], actions)  # [P, K, I]
-        scores = xp.sum(xp.where(place, scores[:, :, None], 0.0), 1)
+        scores = xp.where(place, scores[:, :, None], 0.0).sum(1)
         writes = ~stepped & (actions != PAD)
-        at = xp.sum(xp.where(place & writes[:, :, None], pointer[:, :, None], 0), 1)  # [P, I]
+        at = xp.where(place & writes[:, :, None], pointer[:, :, None], 0).sum(1)  # [P, I]
         columns = xp.rows(memory.columns, word)[:, None]  # [P, 1, J]
-        is_there = (columns == at[:, :, None]) & targets.steps(xp)[:, :, None]
-        return Weighted(scores, xp.where(is_there, 1.0, xp.zeros(scores, 1)))
+        is_there = (columns == at[:, :, None]) & targets.mask(xp)[:, :, None]
+        return WeightedLattice(scores, xp.where(is_there, 1.0, xp.zeros(scores, 1)))
 
     def actions(self, memory: Memory, targets: Targets) -> Array:
-        """Returns the actions [P, K] of the aligner's best alignments, as a NumPy array."""
+        """Return the actions [P, K] of the aligner's best alignments, as a NumPy array."""
         words = memory.words
         every: Sequence[int] = range(len(words)) if targets.word is None else targets.word.tolist()
         symbols, lengths, tags = (
@@ -220,15 +205,15 @@ class Monotonic(Model):
         return pad(self._aligned(pairs))[0]
 
     def _aligned(self, pairs: Sequence[Encoded]) -> list[list[int]]:
-        """Returns the actions of pairs; aligns whatever is not remembered, all at once."""
+        """Return the actions of pairs; align whatever is not cached, all at once."""
         table = self.xp.numpy(self.p[ALIGNER_TABLE])
         if len(self._cache) > CACHED_PAIRS or self._cached_by != table.tobytes():
             self._cache, self._cached_by = {}, table.tobytes()
-        # Other threads may forget everything meanwhile: what they leave behind stays whole.
+        # Another thread may replace the cache meanwhile.
         cache = self._cache
         # An alignment depends on nothing but the letters.
         keys = [(tuple(p.source[1 + p.tags : -1]), tuple(p.target[:-1])) for p in pairs]
         new = {key: pair for key, pair in zip(keys, pairs, strict=True) if key not in cache}
-        actions = align_actions(table, list(new.values()), self.silent)
+        actions = align_actions(table, list(new.values()), self.step_action)
         cache.update(zip(new, actions, strict=True))
         return [cache[key] for key in keys]

@@ -1,31 +1,52 @@
-"""A system as a torch module: its parameters, its dropout, and its loss."""
+"""A system as a torch module: its parameters, its dropout, and its loss.
+
+Most systems maximise their likelihood. Where alignments are drawn instead of summed (paper, 5.2 and
+8.2), only the training differs: scores come from the systems themselves.
+
+REINFORCE. The bound of section 5.2 is an expectation over alignments,
+
+    log p(y | x) ≥ E_a [Σ_i r_i],      r_i = log p(y_i | a_≤i, y_<i, x),      a_i ~ α(i),
+
+whose gradient is the expectation of Σ_i ∇ r_i + Σ_i A_i ∇ log α_{a_i}(i), where A_i is the sum of
+the rewards that a_i can influence, minus anything that does not depend on a_i. Without input
+feeding a_i influences r_i alone; with it, every later reward too.
+
+Particles. With input feeding, every alignment has a decoder of its own. Given a past a_<i,
+w_i = Σ_j α_j(i) p(y_i | j) is summed exactly, and a_i is drawn from its posterior,
+α_j(i) p(y_i | j) / w_i. Then Π_i w_i is an unbiased estimate of p(y | x), and the log of the mean
+of k of them is, on average, a lower bound of log p(y | x) that rises with k.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from hardalign.config import ModelConfig
 from hardalign.data.vocabulary import PAD, RESERVED, Encoded, Vocabulary
 from hardalign.errors import HardalignError
-from hardalign.systems import objectives
-from hardalign.systems.batch import Targets, Words
+from hardalign.systems.batch import Targets, Words, previous_symbols
 from hardalign.systems.monotonic import Monotonic
 from hardalign.systems.ops.torch import TorchOps
-from hardalign.systems.options import check_options
+from hardalign.systems.ops.torch_kernels import log_emission
 from hardalign.systems.parameters import ALIGNER_TABLE, Parameter
+from hardalign.systems.table import model_class
 
 BASELINE = "objective.baseline.average"
+DISCOUNT = 0.9
+"""How much of the old average the baseline keeps at each batch (paper, section 8.2)."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Some pairs as padded tensors."""
+    """Pairs as padded tensors."""
 
     words: Words
     targets: Targets
@@ -34,38 +55,33 @@ class Batch:
         return len(self.words)
 
     def to(self, device: torch.device) -> Batch:
-        """Returns the same batch on another device."""
-        parts = (
-            {
-                name: value.to(device, non_blocking=True)
-                for name, value in vars(part).items()
-                if isinstance(value, Tensor)
-            }
-            for part in (self.words, self.targets)
+        """Return the same batch on another device."""
+
+        def moved(*tensors: Tensor) -> Any:
+            return (tensor.to(device, non_blocking=True) for tensor in tensors)
+
+        words, targets = self.words, self.targets
+        return Batch(
+            Words(*moved(words.symbols, words.lengths, words.tag_counts)),
+            Targets(None, *moved(targets.symbols, targets.lengths)),
         )
-        words, targets = parts
-        return Batch(replace(self.words, **words), replace(self.targets, **targets))
 
 
 def collate(pairs: Sequence[Encoded]) -> Batch:
-    """Puts pairs side by side, padded to the longest of them."""
+    """Return pairs as a batch, padded to the longest of them."""
     words, targets = Words.of(pairs), Targets.of(None, [pair.target for pair in pairs])
-    tensors = [torch.from_numpy(part) for part in (words.symbols, words.lengths, words.tag_counts)]
+    tensors = map(torch.from_numpy, (words.symbols, words.lengths, words.tag_counts))
     symbols, lengths = map(torch.from_numpy, (targets.symbols, targets.lengths))
     return Batch(Words(*tensors), Targets(None, symbols, lengths))
 
 
 class Network(nn.Module):
-    """A system to be learned, with random weights at first."""
+    """A system to be trained, initialised at random."""
 
     def __init__(self, config: ModelConfig, vocabulary: Vocabulary) -> None:
-        """Makes a network.
-
-        Raises:
-            HardalignError: If there is no system of that name, or it cannot have an option.
-        """
+        """Create a network; raises as ``model_class`` does."""
         super().__init__()
-        kind = check_options(config)
+        kind = model_class(config)
         if kind.objective == "positions" and config.samples < 2:
             raise HardalignError(
                 f"samples must be at least 2, not {config.samples}: "
@@ -77,12 +93,13 @@ class Network(nn.Module):
         for name, parameter in declared.items():
             self._declare(name, parameter)
         self.xp = TorchOps(config)
-        self.system = kind(self.xp, config, vocabulary, _Parameters(self, list(declared)))
+        self._tensors = self.state_dict(keep_vars=True)
+        self.system: Any = kind(self.xp, config, vocabulary, self._tensors)
         if isinstance(self.system, Monotonic):
             self.prepare([])
 
     def _declare(self, name: str, parameter: Parameter) -> None:
-        """Registers a parameter under its dotted name, in nested modules."""
+        """Register a parameter under its dotted name, in nested modules."""
         module: nn.Module = self
         *path, leaf = name.split(".")
         for part in path:
@@ -102,18 +119,23 @@ class Network(nn.Module):
         else:
             module.register_buffer(leaf, value)
 
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Network:
+        """Move or cast all tensors; torch replaces buffers then."""
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        self._tensors.update(self.state_dict(keep_vars=True))
+        return self
+
     def train(self, mode: bool = True) -> Network:
-        """Switches dropout on or off."""
+        """Switch dropout on or off."""
         self.xp.training = mode
         return super().train(mode)
 
     def count(self, pairs: Sequence[Encoded]) -> None:
-        """Counts the letters of the training pairs, of which rare ones are read as unknown.
+        """Count the letters of the training pairs, for unknown-symbol dropout.
 
-        Every symbol of the training data is known, so that the embedding of what is unknown would
-        never be learned. A symbol that occurs once is read as unknown with a given probability, and
-        one that occurs c times with that probability divided by √c. What is written is not changed
-        by it, nor what can be copied, and tags are always read as what they are.
+        All symbols of the training data are known, so the embedding of unknown ones would never be
+        learned. A symbol that occurs c times is read as unknown with the configured probability
+        divided by √c. What is written or can be copied is not affected, nor are tags.
         """
         rate = self.xp.config.unk_dropout
         if not rate:
@@ -130,57 +152,137 @@ class Network(nn.Module):
             self.xp.unknown_rates[name] = torch.where(counts > 0, rate / counts.sqrt(), 0.0)
 
     def prepare(self, pairs: Sequence[Encoded]) -> None:
-        """Learns from the training pairs what is learned before training begins: to align them."""
+        """Fit what is fitted before training begins: the aligner of `monotonic`."""
         if isinstance(self.system, Monotonic):
             self.get_buffer(ALIGNER_TABLE).copy_(torch.from_numpy(self.system.fit(pairs)))
 
     def symbol_log_likelihood(self, batch: Batch) -> Tensor:
-        """Returns log p(y_i | y_<i, x) [B, I] of every target symbol, the end included.
+        """Return log p(y_i | y_<i, x) [B, I] of every symbol, the end included; 0 at padding.
 
-        Padding has 0. ``Model.score`` says what this probability is.
+        ``Model.score`` says what this probability is.
         """
         memory = self.system.read(batch.words)
         return self.system.follow(memory, batch.targets).log_probs()  # type: ignore[no-any-return]
 
     def log_likelihood(self, batch: Batch) -> Tensor:
-        """Returns log p(y | x) [B] in nats, end symbol included."""
+        """Return log p(y | x) [B] in nats, end symbol included."""
         return self.symbol_log_likelihood(batch).sum(-1)
 
     def loss(self, batch: Batch) -> Tensor:
-        """Returns what training minimises for each pair [B]."""
-        objective: Any = getattr(objectives, self.system.objective)
-        more = (self._above_average,) if self.system.objective == "paths" else ()
-        return objective(self.system, batch.words, batch.targets, *more)  # type: ignore[no-any-return]
+        """Return what training minimises, for each pair [B]."""
+        return LOSSES[self.system.objective](self, batch)
 
     @torch.no_grad()
-    def _above_average(self, rewards: Tensor, steps: Tensor) -> Tensor:
-        """Returns rewards minus a moving average per symbol, 0 where ``steps`` is false.
+    def above_average(self, rewards: Tensor, mask: Tensor) -> Tensor:
+        """Return rewards minus a moving average per symbol, 0 at padding.
 
-        It is updated after its use: the value that is subtracted from a reward never depends on
-        that reward, so the gradient stays unbiased.
+        It is updated after its use: what is subtracted from a reward never depends on that reward,
+        so the gradient stays unbiased.
         """
         average = self.get_buffer(BASELINE)
-        centred = (rewards - average).masked_fill(~steps, 0.0)
+        centred = (rewards - average).masked_fill(~mask, 0.0)
         if self.training:
-            average.lerp_(rewards[steps].mean().to(average), 1 - objectives.DISCOUNT)
+            average.lerp_(rewards[mask].mean().to(average), 1 - DISCOUNT)
         return centred
 
 
-class _Parameters(Mapping[str, Tensor]):
-    """A network's tensors by their dotted names, as they are when they are asked for."""
+def positions(network: Network, batch: Batch) -> Tensor:
+    """Return the loss of `hard-sampled`: at each step some positions drawn from α.
 
-    def __init__(self, network: nn.Module, names: Sequence[str]) -> None:
-        self._where = {}
-        for name in names:
-            path, _, leaf = name.rpartition(".")
-            self._where[name] = network.get_submodule(path), leaf
+    Without input feeding the bound is a sum over steps, Σ_i Σ_j α_j(i) log p(y_i | j), and a
+    position's reward is its own symbol's log-probability, minus the mean reward of the step's other
+    draws. Only cells that are drawn are computed.
+    """
+    model, xp, targets = network.system, network.xp, batch.targets
+    samples, memory = model.config.samples, model.read(batch.words)
+    h = model.decoder.follow(previous_symbols(xp, targets.symbols), memory.tags)
+    query = xp.project(h, *memory.weights["query"])
+    log_alpha = model.log_alpha(h, memory, None, 0)  # [B, I, J]
+    position = draw(log_alpha.unsqueeze(2).expand(-1, -1, samples, -1))  # [B, I, k]
+    word, step = targets.mask(xp).nonzero(as_tuple=True)  # [R]: padding steps are left behind
+    drawn = position[word, step]  # [R, k]
+    columns = (word, step, targets.classes[word, step])
+    rows, places, symbols = (column.repeat_interleave(samples) for column in columns)
+    output = model.output(query, memory, None)
+    rewards = log_emission(output, (rows, places, drawn.flatten()), symbols).view_as(drawn)
+    log_alpha = log_alpha.gather(2, position)[word, step]  # [R, k]
+    losses = surrogate(rewards, log_alpha, leave_one_out(rewards.detach())).mean(1)  # [R]
+    return losses.new_zeros(len(batch)).index_add(0, word, losses)
 
-    def __getitem__(self, name: str) -> Tensor:
-        module, leaf = self._where[name]
-        return getattr(module, leaf)  # type: ignore[no-any-return]
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._where)
+def paths(network: Network, batch: Batch) -> Tensor:
+    """Return the loss of `hard-feed-reinforce`: whole alignments, drawn step by step.
 
-    def __len__(self) -> int:
-        return len(self._where)
+    A position also influences, by input feeding, all later rewards: it is credited with their sum.
+    """
+    model, xp, targets = network.system, network.xp, batch.targets
+    memory = model.read(batch.words)
+    rule = model.choose(lambda log_probs: one_hot(draw(log_probs), log_probs), memory, targets)
+    trace = model.trace(memory, targets, rule, model.config.samples)
+    logits = xp.project(trace.joint, *memory.weights["output"])
+    classes = targets.classes.unsqueeze(2).expand(logits.shape[:3])
+    rewards = xp.log_prob(logits, classes).transpose(1, 2)  # [B, k, I]
+    position = trace.weights.argmax(-1, keepdim=True)
+    log_alpha = trace.log_alpha.gather(-1, position).squeeze(-1).transpose(1, 2)  # [B, k, I]
+    mask = targets.mask(xp).unsqueeze(1).expand_as(rewards)
+    rewards = rewards.masked_fill(~mask, 0.0)
+    # Σ_{i' ≥ i} (r_i' − b) is the reward to go minus b times the steps that remain.
+    advantage = reward_to_go(network.above_average(rewards, mask))
+    losses = surrogate(rewards, log_alpha, advantage).masked_fill(~mask, 0.0)
+    return losses.sum(2).mean(1)
+
+
+def particles(network: Network, batch: Batch) -> Tensor:
+    """Return the loss of `hard-feed`, −log (1/k Σ_s Π_i w_i^s) [B].
+
+    Gradients go through everything but the draws themselves.
+    """
+    model, xp, targets = network.system, network.xp, batch.targets
+    memory, k = model.read(batch.words), model.config.samples
+    rule = model.choose(lambda joint: one_hot(draw(joint.log_softmax(-1)), joint), memory, targets)
+    trace = model.trace(memory, targets, rule, k)
+    log_weights = xp.logsumexp(model.log_joint(trace, memory, targets))  # [B, I, k]
+    log_weights = log_weights.masked_fill(~targets.mask(xp).unsqueeze(2), 0.0)
+    return math.log(k) - log_weights.sum(1).logsumexp(1)
+
+
+LOSSES: dict[str, Callable[[Network, Batch], Tensor]] = {
+    "likelihood": lambda network, batch: -network.log_likelihood(batch),
+    "positions": positions,
+    "paths": paths,
+    "particles": particles,
+}
+
+
+@torch.no_grad()
+def draw(log_probs: Tensor) -> Tensor:
+    """Draw one position [...] from each distribution [..., J], −inf at padding.
+
+    An exponential race: of clocks that ring at rate α_j, the first is j with probability α_j. A
+    position of probability zero never wins, which a cumulative sum could not promise.
+    """
+    return (log_probs.exp() / torch.empty_like(log_probs).exponential_()).argmax(-1)
+
+
+def one_hot(position: Tensor, like: Tensor) -> Tensor:
+    """Return weights [..., J], 1 at one position [...] and 0 elsewhere."""
+    return F.one_hot(position, like.shape[-1]).to(like.dtype)
+
+
+def leave_one_out(rewards: Tensor) -> Tensor:
+    """Return each reward [..., k] minus the mean of the others, which are independent of it."""
+    k = rewards.shape[-1]
+    return (rewards - rewards.mean(-1, keepdim=True)) * (k / (k - 1))
+
+
+def reward_to_go(rewards: Tensor) -> Tensor:
+    """Return Σ_{i' ≥ i} r_i' of rewards [..., I] that are 0 at padding steps."""
+    return rewards.flip(-1).cumsum(-1).flip(-1)
+
+
+def surrogate(rewards: Tensor, log_alpha: Tensor, advantage: Tensor) -> Tensor:
+    """Return −(r + A log α), with the value of the second term taken out, A a constant.
+
+    Its gradient is REINFORCE's, and its value estimates minus the bound.
+    """
+    return -(rewards + advantage.detach() * (log_alpha - log_alpha.detach()))

@@ -1,8 +1,8 @@
 """Declarations of parameters: name, shape and initialisation, written once for each system.
 
-The torch module is made from them, a model folder is checked by them before anything is allocated,
-and the sizes that keep the paper's comparison of systems fair follow here too: a system that needs
-more parameters than `soft` (3) and `hard` (4) in one place gets fewer in another (section 8.2).
+The torch module is made from them, and a model folder is checked by them before anything is
+allocated. A system that needs more parameters than `soft` (3) and `hard` (4) in one place gets
+fewer in another, to keep the paper's comparison fair (section 8.2).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from hardalign.config import ModelConfig
+from hardalign.systems.table import model_class
 
 if TYPE_CHECKING:
     from hardalign.data.vocabulary import Vocabulary
@@ -26,7 +27,6 @@ class Parameter:
     init: float | Literal["normal"] = 0.0
     """Uniform between ± this; ``normal`` for embeddings, whose padding row is zero."""
     trained: bool = True
-    """False for what is not learned by gradient descent."""
 
 
 Parameters = dict[str, Parameter]
@@ -39,24 +39,18 @@ ALIGNER_TABLE = "oracle.table"
 
 
 def parameter_shapes(config: ModelConfig, vocabulary: Vocabulary) -> dict[str, tuple[int, ...]]:
-    """Returns the shape of every tensor that a model's weights must have.
-
-    Raises:
-        HardalignError: If there is no system of that name, or it cannot have an option.
-    """
-    from hardalign.systems.options import check_options
-
-    declared = check_options(config).parameters(config, vocabulary)
+    """Return the shape of every tensor of a model; raises as ``model_class`` does."""
+    declared = model_class(config).parameters(config, vocabulary)
     return {name: parameter.shape for name, parameter in declared.items()}
 
 
 def embedding(name: str, symbols: int, width: int) -> Parameters:
-    """Declares an embedding table."""
+    """Declare an embedding table."""
     return {f"{name}.weight": Parameter((symbols, width), "normal")}
 
 
 def linear(name: str, inputs: int, outputs: int) -> Parameters:
-    """Declares a linear map with a bias, initialised as torch.nn.Linear is."""
+    """Declare a linear map with a bias, initialised as torch.nn.Linear is."""
     bound = 1 / math.sqrt(inputs)
     return {
         f"{name}.weight": Parameter((outputs, inputs), bound),
@@ -65,7 +59,7 @@ def linear(name: str, inputs: int, outputs: int) -> Parameters:
 
 
 def lstm(name: str, inputs: int, hidden: int, layers: int = 1) -> Parameters:
-    """Declares an LSTM with PyTorch's names, gates and two bias vectors."""
+    """Declare an LSTM with PyTorch's names, gates and two bias vectors."""
     declared: Parameters = {}
     for layer in range(layers):
         declared |= cell(name, hidden if layer else inputs, hidden, f"_l{layer}")
@@ -73,7 +67,7 @@ def lstm(name: str, inputs: int, hidden: int, layers: int = 1) -> Parameters:
 
 
 def cell(name: str, inputs: int, hidden: int, suffix: str = "") -> Parameters:
-    """Declares one layer of an LSTM."""
+    """Declare one layer of an LSTM."""
     shapes = {
         "weight_ih": (4 * hidden, inputs),
         "weight_hh": (4 * hidden, hidden),
@@ -85,7 +79,7 @@ def cell(name: str, inputs: int, hidden: int, suffix: str = "") -> Parameters:
 
 
 def encoder(config: ModelConfig, symbols: int) -> Parameters:
-    """Declares the bidirectional LSTM over the source (section 4.1)."""
+    """Declare the bidirectional LSTM over the source (section 4.1)."""
     declared = embedding("encoder.embedding", symbols, config.embedding)
     for layer in range(config.encoder_layers):
         inputs = 2 * config.encoder if layer else config.embedding
@@ -95,7 +89,7 @@ def encoder(config: ModelConfig, symbols: int) -> Parameters:
 
 
 def attention(name: str, config: ModelConfig, joint: int, symbols: int) -> Parameters:
-    """Declares T, S and W, which hard and soft attention share to the last number (4.2)."""
+    """Declare T, S and W, which hard and soft attention share to the last number (4.2)."""
     encoded = 2 * config.encoder
     return (
         linear(f"{name}.score", encoded, config.decoder)
@@ -105,17 +99,17 @@ def attention(name: str, config: ModelConfig, joint: int, symbols: int) -> Param
 
 
 def count(declared: Parameters) -> int:
-    """Returns how many numbers are learned."""
+    """Return the number of trained parameters."""
     return sum(math.prod(parameter.shape) for parameter in declared.values() if parameter.trained)
 
 
 def full_joint(config: ModelConfig) -> int:
-    """Returns d_s = 3·d_h: as wide as the decoder state and the encoder state that S reads."""
+    """Return d_s = 3·d_h: the width of the decoder state and the encoder state that S reads."""
     return config.decoder + 2 * config.encoder
 
 
 def closest(size_of: Callable[[int], int], goal: int) -> int:
-    """Returns the width from 1 on whose ``size_of``, which grows with it, is nearest to a goal."""
+    """Return the width ≥ 1 whose ``size_of``, which grows with it, is closest to a goal."""
     above = 1
     while size_of(above) < goal:
         above *= 2

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from hardalign.config import ModelConfig
 from hardalign.errors import HardalignError
 
 if TYPE_CHECKING:
@@ -67,44 +68,38 @@ class System:
         return self.model.alignment
 
 
-_UNFED, _FED = "hardalign.systems.unfed", "hardalign.systems.fed"
+_ATTENTION, _FEEDING = "hardalign.systems.attention", "hardalign.systems.input_feeding"
 
 SYSTEMS = {
     "hard": System(
-        f"{_UNFED}:Hard",
+        f"{_ATTENTION}:Hard",
         "exact hard attention: every alignment is summed over",
         paper="4",
         advice="any task, also where source and target are ordered differently",
     ),
     "soft": System(
-        f"{_UNFED}:Soft",
-        "soft attention: each symbol comes from a mix of source states",
-        paper="3",
+        f"{_ATTENTION}:Soft", "soft attention: each symbol comes from a mix of source states", "3"
     ),
     "soft-feed": System(
-        f"{_FED}:SoftFeed",
-        "soft attention with input feeding, no larger than soft",
-        paper="1",
+        f"{_FEEDING}:SoftFeed", "soft attention with input feeding, no larger than soft", "1"
     ),
     "soft-feed-large": System(
-        f"{_FED}:SoftFeedLarge",
-        "soft attention with input feeding, with more parameters",
-        paper="U",
+        f"{_FEEDING}:SoftFeedLarge", "soft attention with input feeding, with more parameters", "U"
     ),
     "hard-feed": System(
-        f"{_FED}:HardFeed",
+        f"{_FEEDING}:HardFeed",
         "hard attention with input feeding, trained by a particle filter's bound",
         paper="2",
         advice="tasks where a symbol depends on where the symbols before it came from",
     ),
     "hard-feed-reinforce": System(
-        f"{_FED}:HardFeedReinforce",
+        f"{_FEEDING}:HardFeedReinforce",
         "hard-feed trained by REINFORCE as the paper's text has it (code in circulation "
         "feeds back a renormalised mix of the drawn states)",
         paper="2",
     ),
     "hard-sampled": System(
-        f"{_UNFED}:HardSampled",
+        f"{_ATTENTION}:HardSampled",
         "hard attention trained by REINFORCE, predicting like hard",
         paper="R",
     ),
@@ -114,16 +109,15 @@ SYSTEMS = {
         paper="M",
     ),
     "hard-prior": System(
-        f"{_UNFED}:HardPrior",
-        "hard with a position prior, as IBM Model 2 has one",
+        f"{_ATTENTION}:HardPrior", "hard with a position prior, as IBM Model 2 has one"
     ),
     "hard-hmm": System(
-        f"{_UNFED}:HardHMM",
+        f"{_ATTENTION}:HardHMM",
         "hard whose alignments are a first-order Markov chain, as in an HMM aligner",
         advice="any task; where a symbol is looked for depends on where the last one was",
     ),
     "hard-monotonic": System(
-        f"{_UNFED}:HardMonotonic",
+        f"{_ATTENTION}:HardMonotonic",
         "hard-hmm that never goes back, all its alignments summed over",
         advice="tasks in which the alignment never goes back, such as pronunciation",
     ),
@@ -132,7 +126,7 @@ SYSTEMS = {
 
 
 def find_system(name: str) -> System:
-    """Returns the row of a system, also of one that an installed package brings.
+    """Return the row of a system, also of one that an installed package brings.
 
     Raises:
         HardalignError: If there is none of that name.
@@ -146,7 +140,7 @@ def find_system(name: str) -> System:
 
 @cache
 def outside_systems() -> dict[str, System]:
-    """Returns the systems of installed packages, from the entry points ``hardalign.systems``.
+    """Return the systems of installed packages, from the entry points ``hardalign.systems``.
 
     Raises:
         HardalignError: If one of them cannot be loaded, or is not a system.
@@ -163,3 +157,20 @@ def outside_systems() -> dict[str, System]:
             raise HardalignError(f"{entry.value} is not a System, or not a new one: {entry.name}")
         systems[entry.name] = system
     return systems
+
+
+def model_class(config: ModelConfig) -> type[Model]:
+    """Return the class of a model's system.
+
+    Raises:
+        HardalignError: If there is no such system, or it does not support an option.
+    """
+    model = find_system(config.system).model
+    for wanted, able, what in (
+        (config.copying, "can_copy", "cannot copy"),
+        (config.tags == "beside", "can_set_tags_beside", "cannot have tags beside the word"),
+    ):
+        if wanted and not getattr(model, able):
+            others = ", ".join(name for name, row in SYSTEMS.items() if getattr(row.model, able))
+            raise HardalignError(f"{config.system} {what}; the systems that can are {others}")
+    return model

@@ -27,7 +27,8 @@ from hardalign.files import build_record, read_json
 from hardalign.model_folder import Description, find_model, read_description
 from hardalign.predictor import Predictor, load
 from hardalign.systems import find_system
-from hardalign.systems.options import check_options, copied_symbols, indexer
+from hardalign.systems.model import copied_symbols, indexer
+from hardalign.systems.table import model_class
 from hardalign.training.data import NONE, Data, TrainingData, read_data
 from hardalign.training.finetune import Start
 from hardalign.training.loop import find_device
@@ -120,7 +121,7 @@ def train(
     base = size or (begun.model if begun else "small")
     sizes = find_size(base) if isinstance(base, str) else base
     system = system or (begun.model.system if begun else DEFAULT_SYSTEM)
-    check_options(replace(sizes, system=system, **of_model(chosen)))
+    model_class(replace(sizes, system=system, **of_model(chosen)))
 
     layout = _layout(format, begun.format if begun else None)
     data = read_data(train, dev, layout, allow_empty, reporter.note)
@@ -144,7 +145,7 @@ def train(
     decided = {name: value for name, value in decided.items() if name not in fixed}
     model = replace(sizes, system=system, **of_model(decided | chosen))
     training = replace(training, **of_training(decided | chosen))
-    check_options(model)
+    model_class(model)
     if model.known_forms and training.hallucinate:
         raise HardalignError("a hallucinated lemma has no known forms; leave out one of the two")
     initial = None if start is None else Start.of(start, model)

@@ -16,7 +16,7 @@ from hardalign.systems.batch import Targets, Words
 from hardalign.systems.ensemble import steps_along
 from hardalign.systems.lattice import quiet
 from hardalign.systems.model import Answering
-from hardalign.systems.ops.numpy import Floats, Ints, logsumexp, widened
+from hardalign.systems.ops.numpy import Floats, Ints, logsumexp, pad_columns
 from hardalign.training.run import Development
 
 RANGE = (0.2, 5.0)
@@ -99,7 +99,7 @@ def _steps(runtime: Answering, pairs: Sequence[Encoded]) -> tuple[Floats, Ints, 
         if numbers > MOST_NUMBERS:
             break
     most = max(one.shape[1] for one in distributions)
-    log_probs = np.concatenate([widened(one, most) for one in distributions])
+    log_probs = np.concatenate([pad_columns(one, most) for one in distributions])
     return log_probs, np.concatenate(columns), np.concatenate(owners)
 
 

@@ -19,7 +19,7 @@ from hardalign.errors import HardalignError
 from hardalign.metrics import evaluate
 from hardalign.model_folder import WEIGHTS, write_tensors
 from hardalign.search import predictions
-from hardalign.systems.build import build_model
+from hardalign.systems.model import build_model
 from hardalign.systems.network import Network, collate
 from hardalign.training.checkpoint import Progress, arrays, read_checkpoint, save_checkpoint
 from hardalign.training.recipe import cosine_rate, described

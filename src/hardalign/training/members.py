@@ -33,7 +33,7 @@ from hardalign.model_folder import (
     write_description,
 )
 from hardalign.predictor import Predictor, load
-from hardalign.systems.build import build_members
+from hardalign.systems.model import build_members
 from hardalign.training.calibration import fit_temperature
 from hardalign.training.loop import train
 from hardalign.training.recipe import described

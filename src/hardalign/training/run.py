@@ -40,7 +40,7 @@ from hardalign.model_folder import (
     description_files,
     read_description,
 )
-from hardalign.systems.options import indexer
+from hardalign.systems.model import indexer
 from hardalign.training.finetune import Start
 
 if TYPE_CHECKING:

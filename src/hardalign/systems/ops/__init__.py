@@ -1,36 +1,39 @@
 """The array operations over which every system is defined, and which exist three times.
 
 ``numpy.py`` answers, ``torch.py`` learns and ``onnx.py`` records a graph. What makes an engine fast
-stays behind these operations; ``plain.py`` holds the definitions that fast versions are tested by.
+stays behind these operations. The kernels are defined here in a few lines each: tests hold the fast
+versions equal to these, and these to loops over all alignments.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol
+
+from hardalign.data.vocabulary import END
 
 Array = Any
 """An array of the engine: NumPy's, torch's or a recorded one."""
 Hidden = Any
-"""What a decoder carries from step to step."""
+"""The state of a decoder."""
 Cells = Any
-"""log p(y_i = v, a_i = j | y_<i, x) for every symbol v and position j, as the engine keeps it."""
+"""log p(y_i = v, a_i = j | y_<i, x) of every symbol v and position j, as the engine keeps it."""
 Transitions = Callable[[slice], Array]
 """From a slice of the steps to log p(a_i = j | a_{i-1} = k, y_<i, x), [P, I', J, J] at
 [:, i, k, j]."""
 Feed = Callable[[int, Hidden, "Array | None", Array], "tuple[Array, Hidden]"]
-"""From a step's number, what was carried, the rows [N] that go on (None: all) and a vector [N, E]
-for each to the decoder's states [N, H] and what is carried on."""
+"""From a step's number, a state, the rows [N] that go on (None: all) and a vector [N, E] for each
+to the decoder's outputs [N, H] and its next state."""
 
 
 @dataclass(frozen=True)
 class Output:
-    """What turns a (step, position) pair into probabilities of symbols.
+    """The output layer and its inputs.
 
     p(· | j, y_<i, x) = softmax(W tanh(query_i + key_j) + bias). Where a position may copy its own
-    symbol, it does so with a probability g = sigmoid(gate · tanh(query_i + key_j) + gate_bias).
+    symbol, it does so with probability g = sigmoid(gate · tanh(query_i + key_j) + gate_bias).
     """
 
     query: Array
@@ -54,147 +57,148 @@ class Output:
 
 
 class Encoder(Protocol):
-    """A bidirectional LSTM over source symbols, in which padding is never read before a word."""
+    """A bidirectional LSTM over source symbols, unaffected by padding."""
 
     def __call__(self, symbols: Array, lengths: Array) -> Array:
-        """Returns states [B, J, 2H] of symbols [B, J]; those out of vocabulary are unknown."""
+        """Return states [B, J, 2H] of symbols [B, J]; those out of vocabulary are unknown."""
 
 
 class Decoder(Protocol):
-    """An LSTM over the embedding of the last symbol and, beside it, a vector of E more numbers."""
+    """An LSTM over the embedding of the previous symbol and an optional extra vector [·, E]."""
 
     def begin(self, rows: int, extra: Array | None = None) -> Hidden:
-        """Returns what is carried before anything was read; ``extra`` [rows, E] stays the same."""
+        """Return the initial state; ``extra`` [rows, E] is the same at every step."""
 
     def step(self, hidden: Hidden, rows: Array | None, symbols: Array) -> tuple[Array, Hidden]:
-        """Reads one symbol [N] each, on from ``rows`` [N]; returns states [N, 1, H]."""
+        """Read one symbol [N] each, continuing ``rows`` [N]; return outputs [N, 1, H]."""
 
     def follow(self, previous: Array, extra: Array | None) -> Array:
-        """Reads whole strings [P, I]; returns states [P, I, H]; extra is [P, E] or [P, I, E]."""
+        """Read whole strings [P, I]; return outputs [P, I, H]; extra is [P, E] or [P, I, E]."""
 
     def enter(self, symbols: Array) -> Feed:
-        """Prepares reading symbols [N, I] step by step, each with another vector beside it."""
+        """Prepare to read symbols [N, I] step by step, with a different extra vector each time."""
 
 
 class Ops(Protocol):
     """What an engine offers."""
 
-    learns: bool
+    learns: bool = False
     """Whether parameters change, so that nothing can be prepared once for all."""
     never: float
     """log 0."""
 
     # --- arrays -------------------------------------------------------------------------------
 
+    # As in NumPy:
+    exp: Any
+    tanh: Any
+    logaddexp: Any
+    where: Any
+    concatenate: Any
+    stack: Any
+
     def arange(self, stop: Any, like: Array) -> Array:
-        """Returns 0 … stop − 1 on the device of ``like``."""
+        """Return 0 … stop − 1 on the device of ``like``."""
 
     def longest(self, lengths: Array) -> Any:
-        """Returns the largest of some lengths."""
-
-    def where(self, condition: Array, x: Any, y: Any) -> Array:
-        """Chooses element by element."""
-
-    def concatenate(self, parts: Sequence[Array], axis: int) -> Array:
-        """Joins arrays along an axis."""
-
-    def stack(self, parts: Sequence[Array], axis: int) -> Array:
-        """Joins arrays along a new axis."""
+        """Return the maximum of lengths."""
 
     def repeat(self, x: Array, times: int, axis: int = 0) -> Array:
-        """Repeats every row several times in a row."""
+        """Repeat each element of an axis, as ``numpy.repeat``."""
 
     def zeros(self, like: Array, *shape: Any) -> Array:
-        """Returns zeros of the type of ``like``."""
+        """Return zeros of the type of ``like``."""
 
     def array(self, x: Array, like: Array) -> Array:
-        """Returns a NumPy array as one of the engine, on the device of ``like``."""
+        """Convert from NumPy, to the device of ``like``."""
 
     def numpy(self, x: Array) -> Array:
-        """Returns an array as a NumPy array."""
-
-    def exp(self, x: Array) -> Array:
-        """Returns e^x."""
-
-    def tanh(self, x: Array) -> Array:
-        """Returns tanh x."""
-
-    def transpose(self, x: Array) -> Array:
-        """Swaps the last two axes."""
-
-    def sum(self, x: Array, axis: int) -> Array:
-        """Sums along an axis."""
+        """Convert to NumPy."""
 
     def log_softmax(self, x: Array) -> Array:
-        """Returns x − log Σ exp x along the last axis."""
+        """Normalise along the last axis."""
 
-    def logsumexp(self, x: Array, axis: int = -1) -> Array:
-        """Returns log Σ exp x along an axis."""
-
-    def logaddexp(self, x: Array, y: Any) -> Array:
-        """Returns log(exp x + exp y)."""
+    def logsumexp(self, x: Array, axis: int = -1) -> Array: ...
 
     def take(self, x: Array, index: Array, axis: int) -> Array:
-        """Takes elements along an axis; the other axes of the index broadcast."""
+        """Take elements along an axis; the other axes of the index broadcast."""
 
     def rows(self, x: Array, index: Array | None) -> Array:
-        """Returns rows of an array; all of them where the index is None."""
+        """Return rows of an array; all of them where the index is None."""
 
     def best(self, x: Array) -> Array:
-        """Returns 1 at the largest element along the last axis and 0 elsewhere."""
+        """Return the argmax along the last axis, one-hot."""
 
     def lookup(self, table: Array, symbols: Array, first: int) -> Array:
-        """Returns entries of a NumPy table of numbers.
+        """Return entries of a NumPy table of ints.
 
-        Symbols after its end, which are out of vocabulary, count on from − ``first``.
+        Symbols beyond its end, which are out of vocabulary, count on from − ``first``.
         """
 
     def constant(self) -> AbstractContextManager[object]:
-        """Returns a context in which nothing is recorded for gradients."""
+        """Return a context without gradients."""
+        return nullcontext()
 
     def masked(self, x: Array, mask: Array) -> Array:
-        """Returns x where the mask is true and ``never`` elsewhere."""
+        """Return x where the mask is true and ``never`` elsewhere."""
 
     # --- layers -------------------------------------------------------------------------------
 
     def embed(self, table: Array, index: Array) -> Array:
-        """Returns rows of a table of parameters."""
+        """Return rows of a table of parameters."""
 
     def matrix(self, weight: Array) -> Array:
-        """Returns a weight [out, in] as ``project`` takes it: [in, out]."""
+        """Return a weight [out, in] as ``project`` takes it: [in, out]."""
 
     def project(self, x: Array, matrix: Array, bias: Array | None = None) -> Array:
-        """Returns x M + b [..., out] of x [..., in], which may be what an LSTM returned."""
+        """Return x M + b [..., out] of x [..., in], which an LSTM may have returned."""
 
     def dense(self, x: Array) -> Array:
-        """Returns what an LSTM returned as a plain array."""
+        """Return an LSTM's outputs as a plain array."""
+        return x
 
     def dropout(self, x: Array) -> Array:
-        """Drops elements at random while learning."""
+        return x
 
-    def encoder(self, parameters: Mapping[str, Array]) -> Encoder:
-        """Returns the encoder of some parameters."""
+    def encoder(self, parameters: Mapping[str, Array]) -> Encoder: ...
 
-    def decoder(self, parameters: Mapping[str, Array]) -> Decoder:
-        """Returns the decoder of some parameters."""
-
-    # --- alignments ---------------------------------------------------------------------------
+    def decoder(self, parameters: Mapping[str, Array]) -> Decoder: ...
 
     def log_prob(self, logits: Array, classes: Array) -> Array:
-        """Returns log softmax(logits) [..., V] at the classes [...]."""
+        """Return log softmax(logits) [..., V] at the classes [...]."""
 
-    def log_joint(self, log_alpha: Array, output: Output, classes: Array, steps: Array) -> Array:
-        """Returns log α_j(i) + log p(y_i | j, y_<i, x), [P, I, J].
+    # --- kernels, in their plain form -----------------------------------------------------------
+
+    def log_emission(self, output: Output) -> Array:
+        """Return log p(· | j, y_<i, x) of every step, position and symbol, [N, I, J, V]."""
+        key = self.rows(output.key, output.word)[:, None]
+        f = self.tanh(output.query[:, :, None] + key)  # [N, I, J, d_s]
+        log_probs = self.log_softmax(self.project(f, output.weight, output.bias))
+        if output.copied is None:
+            return log_probs
+        own = self.rows(output.copied, output.word)[:, None, :, None]  # [N, 1, J, 1]
+        gate = self.project(f, output.gate, output.gate_bias)  # [N, I, J, 1]
+        gate = self.where(own < 0, self.never, gate)
+        is_copy = own == self.arange(output.bias.shape[0], output.key)
+        # log ((1 − g) p + g [y = x_j]), where log g = −log(1 + exp(−gate)).
+        generated = log_probs - self.logaddexp(gate, 0.0)
+        copied = self.where(is_copy, -self.logaddexp(-gate, 0.0), self.never)
+        return self.logaddexp(generated, copied)
+
+    def log_joint(self, log_alpha: Array, output: Output, classes: Array, mask: Array) -> Array:
+        """Return log α_j(i) + log p(y_i | j, y_<i, x), [P, I, J].
 
         Args:
             log_alpha: [P, I, J], ``never`` at padding positions.
-            output: The output layer and what goes into it.
+            output: The output layer and its inputs.
             classes: [P, I] columns of the symbols y_i.
-            steps: [P, I] false at padding steps, which get log α alone.
+            mask: [P, I] false at padding steps, which get log α alone.
         """
+        emitted = self.take(self.log_emission(output), classes[:, :, None, None], 3)[:, :, :, 0]
+        return log_alpha + self.where(mask[:, :, None], emitted, 0.0)
 
     def mixture(self, log_alpha: Array, output: Output, tolerance: float) -> tuple[Array, Cells]:
-        """Returns log Σ_j α_j p(· | j) [N, V] of one step, and its cells.
+        """Return log Σ_j α_j p(· | j) [N, V] of one step, and its terms: here [N, V, J].
 
         Args:
             log_alpha: [N, J], ``never`` at padding positions.
@@ -202,22 +206,35 @@ class Ops(Protocol):
             tolerance: Positions of total weight at most this may be left out, and the rest
                 renormalised: no probability is off by more.
         """
+        joint = log_alpha[:, :, None] + self.log_emission(output)[:, 0]  # [N, J, V]
+        return self.logsumexp(joint, 1), joint.swapaxes(1, 2)
 
     def origins(self, cells: Cells, rows: Array | None, symbols: Array) -> Array:
-        """Returns log p(y_i, a_i = j | y_<i, x) [N, J] of the symbols [N] that rows chose."""
+        """Return log p(y_i, a_i = j | y_<i, x) [N, J] of the symbols [N] that rows chose."""
+        columns = (symbols - END).clip(0)
+        return self.take(self.rows(cells, rows), columns[:, None, None], 1)[:, 0]
 
     def begin_cells(self, like: Array, columns: int) -> Cells:
-        """Returns the cells before the first step: whatever was chosen, it came from begin.
+        """Return the cells of V columns before the first step: all came from begin.
 
-        Args:
-            like: [B, J, ·]
-            columns: V
+        ``like`` is [B, J, ·].
         """
+        first = self.arange(like.shape[1], like) < 1
+        return self.masked(self.zeros(like, like.shape[0], columns, like.shape[1]), first)
 
     def forward(self, transitions: Transitions, emission: Array) -> tuple[Array, Array]:
-        """Runs the forward algorithm over a Markov chain that begins at position 0.
+        """Run the forward algorithm over a Markov chain that begins at position 0.
 
         Returns:
             log p(y_i | y_<i, x) [P, I], and log p(a_i = j | y_≤i, x) before the first step and
             after each, [P, I + 1, J] (None where the engine has no use for it).
         """
+        first = self.arange(emission.shape[2], emission) < 1
+        filtered = [self.masked(self.zeros(emission, len(emission), emission.shape[2]), first)]
+        evidence = []
+        for i in range(emission.shape[1]):
+            moved = filtered[-1][:, :, None] + transitions(slice(i, i + 1))[:, 0]
+            joint = self.logsumexp(moved, 1) + emission[:, i]  # [P, J]
+            evidence.append(self.logsumexp(joint)[:, None])
+            filtered.append(joint - evidence[-1])
+        return self.concatenate(evidence, 1), self.stack(filtered, 1)

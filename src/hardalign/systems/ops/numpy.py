@@ -1,15 +1,13 @@
 """The operations in NumPy, for answering: no gradients, no torch.
 
-Three things make it fast. LSTMs read every distinct beginning of a batch's strings only once
-(``recurrent.py``). A step computes p(· | j) only at positions whose weight α_j counts. Products are
-done on contiguous matrices, as few and as large as possible.
+LSTMs read every distinct prefix in a batch only once (``numpy_lstm.py``). A step computes p(· | j)
+only at positions whose weight α_j is not negligible. Matrix products are few, large and contiguous.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardalign.data.vocabulary import END
-from hardalign.systems.ops import Array, Output, Transitions, plain
-from hardalign.systems.ops.recurrent import Decoder, Encoder, Shared, SharedBothWays, rows_of
+from hardalign.systems.ops import Array, Ops, Output
+from hardalign.systems.ops.numpy_lstm import Decoder, Encoder, EncoderStates, Shared, rows_of
 
 Floats = NDArray[Any]
-"""Numbers of the precision that the weights have."""
+"""Of the weights' precision."""
 Ints = NDArray[np.intp]
 Bools = NDArray[np.bool_]
 
@@ -31,7 +29,7 @@ CHUNK_FLOATS = 1 << 19
 
 
 def logsumexp(x: Array, axis: int = -1) -> Array:
-    """Returns log Σ exp x along an axis; −inf where every term is."""
+    """Return log Σ exp x along an axis; −inf where every term is."""
     largest = x.max(axis, keepdims=True)
     shift = np.where(np.isneginf(largest), 0, largest)
     total = np.exp(x - shift).sum(axis)
@@ -39,14 +37,14 @@ def logsumexp(x: Array, axis: int = -1) -> Array:
 
 
 def log_softmax(x: Array, axis: int = -1) -> Array:
-    """Returns x − log Σ exp x along an axis that has at least one finite entry."""
+    """Normalise along an axis that has at least one finite entry."""
     x = x - x.max(axis, keepdims=True)
     x -= np.log(np.exp(x).sum(axis, keepdims=True))
     return x
 
 
-def widened(log_probs: Array, columns: int) -> Array:
-    """Returns log-probabilities [N, V] with as many columns as are wanted, −inf in new ones."""
+def pad_columns(log_probs: Array, columns: int) -> Array:
+    """Pad log-probabilities [N, V] with columns of −inf."""
     missing = columns - log_probs.shape[1]
     if not missing:
         return log_probs
@@ -55,7 +53,7 @@ def widened(log_probs: Array, columns: int) -> Array:
 
 @dataclass(frozen=True)
 class PrunedCells:
-    """log p(y_i = v, a_i = j | y_<i, x) of those positions j that count."""
+    """log p(y_i = v, a_i = j | y_<i, x) of the positions j that were computed."""
 
     joint: Array
     """[R, V] of R cells, row by row."""
@@ -74,10 +72,9 @@ class PrunedCells:
         return index
 
 
-class NumpyOps:
-    """The engine."""
+class NumpyOps(Ops):
+    """The engine without gradients."""
 
-    learns = False
     never = -np.inf
 
     exp = staticmethod(np.exp)
@@ -88,10 +85,8 @@ class NumpyOps:
     logaddexp = staticmethod(np.logaddexp)
     logsumexp = staticmethod(logsumexp)
     log_softmax = staticmethod(log_softmax)
-    constant = staticmethod(nullcontext)
 
     def arange(self, stop: Any, like: Array) -> Array:
-        del like
         return np.arange(stop)
 
     def longest(self, lengths: Array) -> int:
@@ -104,17 +99,10 @@ class NumpyOps:
         return np.zeros(shape, like.dtype)
 
     def array(self, x: Array, like: Array) -> Array:
-        del like
         return x
 
     def numpy(self, x: Array) -> Array:
         return x
-
-    def sum(self, x: Array, axis: int) -> Array:
-        return x.sum(axis)
-
-    def transpose(self, x: Array) -> Array:
-        return x.swapaxes(-1, -2)
 
     def take(self, x: Array, index: Array, axis: int) -> Array:
         shared = next((k for k in range(axis) if index.shape[k] > 1), axis)
@@ -146,7 +134,7 @@ class NumpyOps:
         return np.ascontiguousarray(weight.T)  # as products of few vectors read it fastest
 
     def project(self, x: Array, matrix: Array, bias: Array | None = None) -> Array:
-        if isinstance(x, Shared | SharedBothWays):
+        if isinstance(x, Shared | EncoderStates):
             return x.project(matrix, bias)
         # One large product: NumPy would do one for each row of the first axis.
         y = x.reshape(-1, x.shape[-1]) @ matrix
@@ -155,10 +143,7 @@ class NumpyOps:
         return y.reshape(*x.shape[:-1], -1)
 
     def dense(self, x: Array) -> Array:
-        return x.dense() if isinstance(x, Shared | SharedBothWays) else x
-
-    def dropout(self, x: Array) -> Array:
-        return x
+        return x.dense() if isinstance(x, Shared | EncoderStates) else x
 
     def encoder(self, parameters: Mapping[str, Array]) -> Encoder:
         return Encoder(parameters)
@@ -170,11 +155,11 @@ class NumpyOps:
         chosen = np.take_along_axis(logits, classes[..., None], -1)[..., 0]
         return chosen - logsumexp(logits)
 
-    def log_joint(self, log_alpha: Array, output: Output, classes: Array, steps: Array) -> Array:
-        """Computes possible cells in chunks, so that memory does not grow with |x|·|y|·|Σ|."""
+    def log_joint(self, log_alpha: Array, output: Output, classes: Array, mask: Array) -> Array:
+        """Compute possible cells in chunks, so that memory does not grow with |x|·|y|·|Σ|."""
         log_joint = log_alpha.copy()
         symbols = len(output.bias)
-        row, step, position = np.nonzero(steps[:, :, None] & (log_alpha > -np.inf))
+        row, step, position = np.nonzero(mask[:, :, None] & (log_alpha > -np.inf))
         size = max(64, CHUNK_FLOATS // sum(output.weight.shape))
         for start in range(0, len(row), size):
             n, i, j = (part[start : start + size] for part in (row, step, position))
@@ -198,7 +183,7 @@ class NumpyOps:
     def mixture(
         self, log_alpha: Array, output: Output, tolerance: float
     ) -> tuple[Array, PrunedCells]:
-        """Computes cells whose weight counts; an even share of the tolerance does not."""
+        """Compute cells of more than an even share of the tolerance."""
         rows = len(log_alpha)
         word = np.arange(rows) if output.word is None else output.word
         least: Any = -math.inf
@@ -215,7 +200,7 @@ class NumpyOps:
         if output.copied is not None:
             # Letters out of vocabulary that words have here need columns of their own.
             columns = max(cells.shape[1], int(output.copied.max(initial=-1)) + 1)
-            cells = widened(cells, columns)
+            cells = pad_columns(cells, columns)
             own = output.copied[owner, position]
             copied, rest = _gates(joint, own, output)
             cells += rest[:, None]
@@ -237,28 +222,22 @@ class NumpyOps:
         return np.where(index < 0, -np.inf, cells.joint[index, columns])
 
     def begin_cells(self, like: Array, columns: int) -> PrunedCells:
-        del columns  # whatever was chosen before is BEGIN, which has the first
+        # Whatever was chosen before is BEGIN, which has the first column.
         every = np.arange(len(like))
         return PrunedCells(np.zeros((len(like), 1), like.dtype), every, every * 0, like.shape[:2])
 
-    def forward(self, transitions: Transitions, emission: Array) -> tuple[Array, Array]:
-        return plain.forward(self, transitions, emission)
-
 
 def _gates(joint: Array, own: Array, output: Output) -> tuple[Array, Array]:
-    """Returns log g and log (1 − g) [R] of cells, g = 0 where they have nothing to copy."""
+    """Return log g and log (1 − g) [R] of cells; g = 0 where there is nothing to copy."""
     assert output.gate is not None
     gate = np.where(own >= 0, joint @ output.gate[:, 0] + output.gate_bias, -np.inf)
     return -np.logaddexp(0, -gate), -np.logaddexp(0, gate)
 
 
 def _sum_rows(cells: Array, row: Array, first: Array) -> Array:
-    """Returns the log-sum-exp [N, V] of the cells [R, V] of each row.
+    """Return the log-sum-exp [N, V] of the cells [R, V] of each row.
 
-    Args:
-        cells: Row by row.
-        row: [R] of each cell, in order.
-        first: [N] the first cell of each row; every row has one.
+    ``row`` [R] is that of each cell, in order, and ``first`` [N] the first cell of each row.
     """
     if len(first) == 1:
         return logsumexp(cells, 0)[None]

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from hardalign.config import ModelConfig
-from hardalign.data.vocabulary import END
-from hardalign.systems.ops import Array, Output, plain
+from hardalign.systems.ops import Array, Ops
 
 
 class Graph:
@@ -22,17 +20,10 @@ class Graph:
         self.constants: list[TensorProto] = []
 
     def __call__(self, operator: str, *inputs: Any, outputs: int = 1, **attributes: Any) -> Any:
-        """Adds a node and returns its outputs.
-
-        Args:
-            operator: Its type, such as "Add".
-            inputs: Recorded arrays, or constants; "" leaves an optional input out.
-            outputs: How many there are.
-            attributes: The operator's attributes.
-        """
+        """Add a node and return its outputs. Inputs are recorded arrays, constants, or ""."""
         names = [f"{operator}_{len(self.nodes)}_{k}" for k in range(outputs)]
-        inputs_by_name = [self._name(x) for x in inputs]
-        self.nodes.append(helper.make_node(operator, inputs_by_name, names, **attributes))
+        node = helper.make_node(operator, [self._name(x) for x in inputs], names, **attributes)
+        self.nodes.append(node)
         recorded = [Recorded(self, name) for name in names]
         return recorded if outputs > 1 else recorded[0]
 
@@ -49,7 +40,7 @@ class Graph:
 
 
 class Recorded:
-    """An array that will be there when the graph runs."""
+    """An array that exists when the graph runs."""
 
     __array_ufunc__ = None
     __hash__ = None  # type: ignore[assignment]
@@ -59,7 +50,6 @@ class Recorded:
 
     @property
     def shape(self) -> Shape:
-        """Its sizes, which are recorded too."""
         return Shape(self)
 
     def __invert__(self) -> Any:
@@ -68,12 +58,18 @@ class Recorded:
     def __neg__(self) -> Any:
         return self.graph("Neg", self)
 
+    def sum(self, axis: int) -> Any:
+        return self.graph("ReduceSum", self, np.array([axis]), keepdims=0)
+
+    def swapaxes(self, first: int, second: int) -> Any:
+        assert (first, second) == (1, 2)
+        return self.graph("Transpose", self, perm=[0, 2, 1])
+
     def clip(self, low: int, high: int = 2**62) -> Any:
-        """Bounds integers."""
         return self.graph("Clip", self, np.int64(low), np.int64(high))
 
     def __getitem__(self, index: Any) -> Any:
-        """Adds axes (None) or takes one element of an axis (an int)."""
+        """Add axes (None) or take one element of an axis (an int)."""
         index = index if isinstance(index, tuple) else (index,)
         for axis, part in enumerate(index):
             if isinstance(part, int):
@@ -83,7 +79,7 @@ class Recorded:
 
 
 def _binary(operator: str, swapped: bool = False) -> Callable[[Recorded, Any], Any]:
-    """Returns a method that records an operator of two inputs."""
+    """Return a method that records an operator of two inputs."""
 
     def method(self: Recorded, x: Any) -> Any:
         return self.graph(operator, *((x, self) if swapped else (self, x)))
@@ -118,21 +114,26 @@ class Shape:
         return self.x.graph("Gather", self.x.graph("Shape", self.x), np.int64(axis))
 
 
-class OnnxOps:
-    """The engine that records one graph; enough of it for steps of systems without feeding."""
+def _raise(*_: Any) -> Any:
+    raise NotImplementedError
 
-    learns = False
+
+not_recorded: Any = _raise
+
+
+class OnnxOps(Ops):
+    """The engine that records one graph: steps of systems without input feeding."""
+
     never = -1e30
     """Finite, so that no runtime makes a nan of a sum of nothing but log 0."""
 
-    constant = staticmethod(nullcontext)
+    stack = repeat = array = numpy = best = log_prob = log_joint = forward = not_recorded
 
     def __init__(self, config: ModelConfig) -> None:
         self.config = config
         self.graph = Graph()
 
     def arange(self, stop: Any, like: Array) -> Array:
-        del like
         if isinstance(stop, int):
             return np.arange(stop)
         return self.graph("Range", np.int64(0), stop, np.int64(1))
@@ -147,7 +148,6 @@ class OnnxOps:
         return self.graph("Concat", *parts, axis=axis)
 
     def zeros(self, like: Array, *shape: Any) -> Array:
-        del like
         sizes = [
             self.graph("Unsqueeze", size, np.array([0])) if isinstance(size, Recorded) else [size]
             for size in shape
@@ -159,12 +159,6 @@ class OnnxOps:
 
     def tanh(self, x: Array) -> Array:
         return self.graph("Tanh", x)
-
-    def sum(self, x: Array, axis: int) -> Array:
-        return self.graph("ReduceSum", x, np.array([axis]), keepdims=0)
-
-    def transpose(self, x: Array) -> Array:
-        return self.graph("Transpose", x, perm=[0, 2, 1])
 
     def log_softmax(self, x: Array) -> Array:
         return self.graph("LogSoftmax", x, axis=-1)
@@ -192,7 +186,7 @@ class OnnxOps:
         return self.where(mask, x, self.never)
 
     def lookup(self, table: Array, symbols: Array, first: int) -> Array:
-        del first  # letters out of vocabulary have no number here
+        # Letters out of vocabulary have no number here.
         return self.graph("Gather", table, symbols)
 
     def embed(self, table: Array, index: Array) -> Array:
@@ -205,30 +199,11 @@ class OnnxOps:
         y = self.graph("MatMul", x, matrix)
         return y if bias is None else y + bias
 
-    def dense(self, x: Array) -> Array:
-        return x
-
     def encoder(self, parameters: Mapping[str, Array]) -> Encoder:
         return Encoder(self, parameters)
 
     def decoder(self, parameters: Mapping[str, Array]) -> Any:  # it only steps
         return Decoder(self, parameters)
-
-    def log_prob(self, logits: Array, classes: Array) -> Array:
-        return self.take(self.log_softmax(logits), classes, -1)
-
-    def mixture(self, log_alpha: Array, output: Output, tolerance: float) -> tuple[Array, Array]:
-        del tolerance
-        return plain.mixture(self, log_alpha, output)
-
-    def origins(self, cells: Array, rows: Array | None, symbols: Array) -> Array:
-        return plain.origins(self, self.rows(cells, rows), (symbols - END).clip(0))
-
-    def begin_cells(self, like: Array, columns: int) -> Array:
-        return plain.begin_cells(self, like, columns)
-
-    def __getattr__(self, name: str) -> Any:
-        raise NotImplementedError(f"{name} is not recorded")
 
 
 class Encoder:
@@ -238,7 +213,6 @@ class Encoder:
         self._xp, self._p = xp, parameters
 
     def __call__(self, symbols: Array, lengths: Array) -> Array:
-        """Returns the states [B, J, 2H] of symbols [B, J]; 0 at padding."""
         graph, config = self._xp.graph, self._xp.config
         lengths = graph("Cast", lengths, to=TensorProto.INT32)
         states = graph("Gather", self._p["encoder.embedding.weight"], symbols)
@@ -260,21 +234,18 @@ class Encoder:
 
 
 class Decoder:
-    """Carries h and c [N, layers, H], and the vector beside the symbols if there is one."""
+    """Its state is h and c [N, layers, H], and the extra vector if there is one."""
 
     def __init__(self, xp: OnnxOps, parameters: Mapping[str, Array]) -> None:
         self._xp, self._p = xp, parameters
 
     def begin(self, rows: Any, extra: Array | None = None) -> tuple[Array, Array, Array | None]:
-        """Returns zeros."""
         sizes = (rows, self._xp.config.decoder_layers, self._xp.config.decoder)
         return self._xp.zeros(None, *sizes), self._xp.zeros(None, *sizes), extra
 
     def step(
         self, hidden: tuple[Array, Array, Array | None], rows: Array | None, symbols: Array
     ) -> tuple[Array, tuple[Array, Array, Array | None]]:
-        """Reads one symbol [N] each; returns states [N, 1, H]."""
-        del rows
         graph, config = self._xp.graph, self._xp.config
         h, c, extra = hidden
         inputs = graph("Gather", self._p["decoder.embedding.weight"], symbols)
@@ -298,7 +269,7 @@ class Decoder:
 
 
 def _weights(p: Mapping[str, Array], names: Sequence[str]) -> list[Array]:
-    """Returns W, R and B as ONNX has them, of one direction or two."""
+    """Return W, R and B as ONNX has them, of one direction or two."""
 
     def stacked(*kinds: str) -> Array:
         return np.stack(
@@ -309,6 +280,6 @@ def _weights(p: Mapping[str, Array], names: Sequence[str]) -> list[Array]:
 
 
 def _gates(tensor: Array) -> Array:
-    """Orders gates as ONNX does: input, output, forget, cell. PyTorch has the output gate last."""
+    """Reorder gates from PyTorch's input, forget, cell, output to ONNX's i, o, f, c."""
     i, f, c, o = np.split(tensor, 4)
     return np.concatenate([i, o, f, c])

@@ -1,20 +1,23 @@
-"""log α_j(i) + log p(y_i | j, y_<i, x) in torch, for many (i, j) at once; see ``plain.log_joint``.
+"""The kernels in torch with hand-written gradients: emission and the forward algorithm.
 
-The two halves of tanh(q_i + k_j) are computed |y| and |x| times only, and so are the exponentials,
-since
+Emission. The two halves of tanh(q_i + k_j) are computed |y| and |x| times only, and so are the
+exponentials, since
 
     tanh(q + k) = 1 − 2 / (1 + exp(2q) · exp(2k)):
 
 a cell (i, j) costs a product, a reciprocal and its share of one matrix product with W. A gate for
-copying is one more column of that product.
+copying is one more column of that product. Cells are computed in chunks, so that memory does not
+grow with |x|·|y|·|Σ|, and again in the backward pass, where their gradient is not negligible.
 
-Work is done on a list of cells, in chunks, so that memory does not grow with |x|·|y|·|Σ|. No vector
-of a cell is kept for the backward pass; it recomputes what it needs, and only for cells whose
-gradient is not negligible.
+Positions may be left out, with a certified bound: p(y_i | j) ≤ 1, so leaving out positions of total
+weight s changes Σ_j by at most s. A step keeps its small set only where s / (what was kept) is at
+most the tolerance; otherwise the rest is computed as well.
 
-Positions that cannot matter may be left out, with a certified bound: p(y_i | j) ≤ 1, so leaving out
-positions of total weight s changes Σ_j by at most s. A step keeps its small set only where
-s / (what was kept) is at most the tolerance; otherwise the rest is computed as well.
+The forward algorithm sums over all |x|^|y| paths in |y|·|x|² operations and in log space.
+Transitions are computed in blocks of steps, and again in the backward pass, so that memory does not
+grow with |y|·|x|². Those from each k are a distribution over j, so that a padding step, which emits
+nothing, changes no sum. The gradient is made of posteriors: they follow from the origins
+p(a_{i-1} = k | a_i = j, y_<i, x), from the last step back.
 """
 
 from __future__ import annotations
@@ -27,66 +30,43 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
 
-from hardalign.systems.ops import Output
+from hardalign.systems.ops import Output, Transitions
 
 CHUNK_FLOATS = 1 << 19
 """Floats in a chunk's largest buffers: 2 MB, which stays in a core's cache."""
+BLOCK_FLOATS = 1 << 18
+"""Transitions in a block: 1 MB. Words of usual length are one block."""
 TANH_COST = 3
 """What tanh costs in exponentials, on a CPU: with few cells it is cheaper than the shortcut."""
 
 
-@dataclass(frozen=True)
-class Tolerance:
-    """What may be left out because it hardly counts."""
-
-    value: float = 0.0
-    """Largest relative error of a symbol's probability from leaving positions out."""
-    gradient: float = 0.0
-    """Cells are left out of the backward pass whose incoming gradient is at most this fraction of
-    the largest one of the same word. Other words do not matter."""
-
-
-EXACT = Tolerance()
-TRAINING = Tolerance(value=1e-6, gradient=1e-6)
-"""What training may leave out: about what float32 does anyway."""
-
-
 def log_joint(
-    log_alpha: Tensor, output: Output, target: Tensor, steps: Tensor, tolerance: Tolerance = EXACT
+    log_alpha: Tensor, output: Output, target: Tensor, mask: Tensor, tolerance: float = 0.0
 ) -> Tensor:
-    """Returns log α_j(i) + log p(y_i | j) for every step i and position j.
+    """Return ``Ops.log_joint``; −inf where a position was left out.
 
-    Its logsumexp over j is the log-probability of y_i; its softmax over j is the posterior
-    p(a_i = j | x, y).
-
-    Args:
-        log_alpha: [B, I, J] log alignment distribution, −inf at padding positions.
-        output: The output layer and what goes into it; one word for each row.
-        target: [B, I] columns of the symbols, any value at padding steps.
-        steps: [B, I] true at steps that count. Padding steps get log α alone: they sum to 1.
-        tolerance: What may be left out.
-
-    Returns:
-        [B, I, J], −inf where a position was left out.
+    ``tolerance`` bounds the relative error of a symbol's probability. Cells whose incoming gradient
+    is at most this fraction of the largest one of the same word are left out of the backward pass.
     """
     with torch.no_grad():
-        possible = steps.unsqueeze(-1) & (log_alpha > -torch.inf)
+        possible = mask.unsqueeze(-1) & (log_alpha > -torch.inf)
         likely = possible
-        if tolerance.value > 0:
+        if tolerance > 0:
             # An even share of a tenth of the tolerance: met by all steps with p(y_i) > 0.1. Shared
             # among the word's own positions: with those of the padding it would depend on mates.
-            shares = possible.sum(-1, keepdim=True) * (10 / tolerance.value)
+            shares = possible.sum(-1, keepdim=True) * (10 / tolerance)
             likely = possible & (log_alpha > -shares.log())
     emission = log_alpha.new_full(log_alpha.shape, -torch.inf)
-    emission = emission.masked_fill(~steps.unsqueeze(-1), 0.0)
+    emission = emission.masked_fill(~mask.unsqueeze(-1), 0.0)
     emission = _fill(emission, likely, output, target, tolerance)
-    if tolerance.value > 0:
+    if tolerance > 0:
         with torch.no_grad():
             rest = possible & ~likely
             kept = (log_alpha + emission).logsumexp(-1)  # [B, I]
             left_out = log_alpha.masked_fill(~rest, -torch.inf).logsumexp(-1)  # [B, I]
-            uncertain = left_out - kept > math.log(tolerance.value)
+            uncertain = left_out - kept > math.log(tolerance)
             rest &= uncertain.unsqueeze(-1)
         if rest.any():
             emission = _fill(emission, rest, output, target, tolerance)
@@ -94,55 +74,35 @@ def log_joint(
 
 
 def _fill(
-    emission: Tensor, wanted: Tensor, output: Output, target: Tensor, tolerance: Tolerance
+    emission: Tensor, wanted: Tensor, output: Output, target: Tensor, tolerance: float
 ) -> Tensor:
-    """Computes the wanted cells of ``emission``."""
+    """Compute the wanted cells of ``emission``."""
     cells = wanted.nonzero(as_tuple=True)
     word, step, _ = cells
-    values = emission_log_prob(output, cells, target[word, step], tolerance.gradient)
-    return emission.index_put(cells, values)
+    return emission.index_put(cells, log_emission(output, cells, target[word, step], tolerance))
 
 
-def emission_log_prob(
-    output: Output,
-    cells: tuple[Tensor, ...],
-    target: Tensor,
-    gradient_tolerance: float = 0.0,
+def log_emission(
+    output: Output, cells: tuple[Tensor, ...], target: Tensor, tolerance: float = 0.0
 ) -> Tensor:
-    """Returns the log-probability of one known symbol for each cell, differentiable.
+    """Return the log-probability [R] of one symbol ``target`` [R] for each cell, differentiable.
 
-    Args:
-        output: The output layer and what goes into it.
-        cells: Words, steps and positions, [R] each.
-        target: [R] the column of each cell's symbol.
-        gradient_tolerance: See ``Tolerance.gradient``.
-
-    Returns:
-        [R]
+    ``cells`` are words, steps and positions, [R] each; ``tolerance`` is that of gradients.
     """
     word, step, position = cells
-    halves = [half.flatten(0, 1) for half in (output.query, output.key)]
     rows = word * output.query.shape[1] + step
     columns = word * output.key.shape[1] + position
     gate: tuple[Tensor | None, ...] = (None, None, None)
     if output.copied is not None and output.gate is not None:
         gate = (output.gate.squeeze(1), output.gate_bias, output.copied[word, position])
-    return _EmissionLogProb.apply(  # type: ignore[no-any-return, no-untyped-call]
-        *halves,
-        output.weight.t(),
-        output.bias,
-        *gate,
-        rows,
-        columns,
-        word,
-        target,
-        gradient_tolerance,
-    )
+    halves = (output.query.flatten(0, 1), output.key.flatten(0, 1))
+    layer = (*halves, output.weight.t(), output.bias, *gate)
+    return _Emission.apply(*layer, rows, columns, word, target, tolerance)  # type: ignore[no-any-return, no-untyped-call]
 
 
 @dataclass(frozen=True)
 class _Arithmetic:
-    """The arithmetic of a cell, shared by the forward and the backward pass."""
+    """The arithmetic of cells, shared by the forward and the backward pass."""
 
     query: Tensor
     """[N, d_s] exp(2q), or q itself without the shortcut."""
@@ -156,7 +116,7 @@ class _Arithmetic:
     def of(
         cls, query: Tensor, key: Tensor, weight: Tensor, bias: Tensor, cells: int
     ) -> _Arithmetic:
-        """Prepares the halves for some number of cells."""
+        """Prepare the halves for a number of cells."""
         # Half the largest exponent: neither factor overflows. Larger halves (saturated weights)
         # might cancel, so that clamping them would change tanh of their sum: no shortcut then.
         limit = 43.0 if query.dtype == torch.float32 else 350.0
@@ -166,24 +126,24 @@ class _Arithmetic:
         return cls(query.mul(2).exp_(), key.mul(2).exp_(), weight, bias, shortcut=True)
 
     def activation(self, rows: Tensor, columns: Tensor) -> Tensor:
-        """Returns tanh(q + k) [R, d_s] of some rows of each half."""
+        """Return tanh(q + k) [R, d_s] of rows of each half."""
         query, key = self.query.index_select(0, rows), self.key.index_select(0, columns)
         if not self.shortcut:
             return query.add_(key).tanh_()
         return query.mul_(key).add_(1).reciprocal_().mul_(-2).add_(1)
 
     def logits(self, activation: Tensor) -> Tensor:
-        """Returns W f + b [R, V]."""
+        """Return W f + b [R, V]."""
         return torch.addmm(self.bias, activation, self.weight.t())
 
 
 def _gate_logits(activation: Tensor, weight: Tensor, bias: Tensor, own: Tensor) -> Tensor:
-    """Returns logits of copying [R]; −inf where a position has no symbol ``own`` [R] to copy."""
+    """Return the logits of copying [R]; −inf where a position has no symbol ``own`` to copy."""
     return torch.addmv(bias, activation, weight).masked_fill_(own < 0, -torch.inf)
 
 
 def _largest(tensor: Tensor) -> float:
-    """Returns the largest absolute value."""
+    """Return the largest absolute value."""
     if not tensor.numel():
         return 0.0
     low, high = torch.aminmax(tensor)
@@ -191,14 +151,14 @@ def _largest(tensor: Tensor) -> float:
 
 
 def _chunks(cells: int, weight: Tensor) -> Iterator[slice]:
-    """Yields slices of the cell list whose buffers stay within ``CHUNK_FLOATS``."""
+    """Cut a list of cells so that the buffers stay within ``CHUNK_FLOATS``."""
     size = max(64, CHUNK_FLOATS // (weight.shape[0] + weight.shape[1]))
     for start in range(0, cells, size):
         yield slice(start, start + size)
 
 
 def _considerable(grad: Tensor, word: Tensor, tolerance: float) -> Tensor:
-    """Returns the cells [R'] whose gradients count beside the largest one of the same word."""
+    """Return the cells [R'] whose gradients count beside the largest of the same word."""
     size = grad.abs()
     words = int(word.max()) + 1 if len(word) else 0
     largest = size.new_zeros(words).scatter_reduce(0, word, size, "amax")
@@ -206,7 +166,7 @@ def _considerable(grad: Tensor, word: Tensor, tolerance: float) -> Tensor:
     return (~(size <= tolerance * largest[word])).nonzero().squeeze(1)
 
 
-class _EmissionLogProb(torch.autograd.Function):
+class _Emission(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
@@ -281,3 +241,82 @@ class _EmissionLogProb(torch.autograd.Function):
         grads_of_layer = (grad_query, grad_key, grad_weight, grad_bias)
         grads_of_gate = (grad_gate_weight, grad_gate_bias) if copying else (None, None)
         return *grads_of_layer, *grads_of_gate, *(None,) * 6
+
+
+def forward_algorithm(transitions: Transitions, emission: Tensor) -> Tensor:
+    """Return log p(y_i | y_<i, x) [B, I], differentiable; see ``Ops.forward``."""
+
+    def run(before: Tensor, steps: slice, emitted: Tensor) -> tuple[Tensor, Tensor]:
+        return _Forward.apply(before, transitions(steps), emitted)  # type: ignore[no-any-return, no-untyped-call]
+
+    blocks = _blocks(emission)
+    before, evidence = torch.full_like(emission[:, 0], -torch.inf), []
+    before[:, 0] = 0.0  # the chain begins at position 0
+    # Split, not sliced: the gradient of a slice is as large as all that it was cut from.
+    parts = torch.split(emission, [steps.stop - steps.start for steps in blocks], 1)
+    for steps, emitted in zip(blocks, parts, strict=True):
+        if len(blocks) > 1:
+            block, before = checkpoint(run, before, steps, emitted, use_reentrant=False)
+        else:
+            block, before = run(before, steps, emitted)
+        evidence.append(block)
+    return torch.cat(evidence, 1)
+
+
+def _blocks(emission: Tensor) -> list[slice]:
+    """Returns slices of the steps whose transitions stay within ``BLOCK_FLOATS``."""
+    rows, steps, positions = emission.shape
+    size = max(1, BLOCK_FLOATS // (rows * positions**2))
+    return [slice(start, min(start + size, steps)) for start in range(0, steps, size)]
+
+
+def _filter(before: Tensor, transition: Tensor, emission: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Run the forward algorithm over a block of steps, normalised at each.
+
+    Returns:
+        log p(y_i | y_<i, x) [B, I], log p(a_i = j | y_<i, x) [B, I, J], and, once its symbol is
+        known, log p(a_i = j | y_≤i, x), from ``before`` [B, J] on: [B, I + 1, J].
+    """
+    evidence, predicted, filtered = [], [], [before]
+    for move, emitted in zip(transition.unbind(1), emission.unbind(1), strict=True):
+        predicted.append((filtered[-1].unsqueeze(2) + move).logsumexp(1))  # over k
+        joint = predicted[-1] + emitted
+        evidence.append(joint.logsumexp(1, keepdim=True))
+        filtered.append(joint - evidence[-1])
+    return torch.cat(evidence, 1), torch.stack(predicted, 1), torch.stack(filtered, 1)
+
+
+def _origins(transition: Tensor, predicted: Tensor, filtered: Tensor) -> Tensor:
+    """Return p(a_{i-1} = k | a_i = j, y_<i, x) [B, I, J, J] at [:, i, k, j]; 0 if unreached."""
+    reached = predicted.clamp(min=torch.finfo(predicted.dtype).min)  # −inf less −inf would be nan
+    return (filtered[:, :-1].unsqueeze(3) + transition).sub_(reached.unsqueeze(2)).exp_()
+
+
+class _Forward(torch.autograd.Function):
+    """The forward algorithm over a block. Its gradient is made of posteriors, as sums of paths."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, before: Tensor, transition: Tensor, emission: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        evidence, predicted, filtered = _filter(before, transition, emission)
+        ctx.save_for_backward(transition, predicted, filtered)
+        return evidence, filtered[:, -1].clone()
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        grad, grad_last = grads  # [B, I], [B, J]
+        transition, predicted, filtered = ctx.saved_tensors
+        # Σ_i g_i log p(y_i | y_<i) = Σ_i (g_i − g_{i+1}) log p(y_≤i). The gradient of log p(y_≤i)
+        # by what step i emits is the filtered distribution, by what the steps before emit where
+        # that came from, and by the transitions in between what went from k to j.
+        share = filtered[:, 1:].exp()
+        seeds = (grad - F.pad(grad[:, 1:], (0, 1))).unsqueeze(2) * share
+        origins = _origins(transition, predicted, filtered)
+        arrived = []
+        back = grad_last - share[:, -1] * grad_last.sum(1, keepdim=True)
+        for origin, seed in zip(origins.unbind(1)[::-1], seeds.unbind(1)[::-1], strict=True):
+            arrived.append(seed + back)
+            back = (origin * arrived[-1].unsqueeze(1)).sum(2)
+        positions = torch.stack(arrived[::-1], 1)
+        return back, origins.mul_(positions.unsqueeze(2)), positions

@@ -4,10 +4,10 @@
 
 Soft attention mixes by α and produces symbols from c̄_i. Hard attention feeds back one position at
 a time, and produces symbols by the exact mixture Σ_j α_j(i) p(y_i | j, y_<i, x). Its own p(y | x)
-sums over |x|^|y| alignments, each with a decoder of its own, which nobody can afford. To score and
-predict deterministically there is a rule: feed back the most probable position. The probability of
-a string under this rule is a proper distribution over strings; it is neither log p(y | x) of the
-latent-variable model nor the bound that training maximises.
+sums over |x|^|y| alignments, each with a decoder of its own, which is intractable. Scores and
+predictions follow a deterministic rule instead: feed back the most probable position. The
+probability of a string under this rule is a proper distribution over strings; it is neither
+log p(y | x) of the latent-variable model nor the bound that training maximises.
 """
 
 from __future__ import annotations
@@ -22,30 +22,26 @@ import numpy as np
 from hardalign.config import ModelConfig
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.systems import parameters
-from hardalign.systems.batch import Targets, Words
-from hardalign.systems.lattice import Independent, Lattice, Weighted, draw, quiet
+from hardalign.systems.attention import AttentionModel, Memory
+from hardalign.systems.batch import Targets, previous_symbols
+from hardalign.systems.lattice import IndependentLattice, Lattice, WeightedLattice, draw, quiet
 from hardalign.systems.model import Objective, Step
 from hardalign.systems.ops import Array, Hidden
 from hardalign.systems.parameters import Parameters
-from hardalign.systems.unfed import Attentive, Memory
 
 Rule = Callable[[int, Array, Array], Array]
-"""Says what is fed back: from a step's number i, log α(i) [P, k, J] and the queries [P, k, d_s] of
-k particles of each pair to the weights [P, k, J] of the source states that are mixed."""
+"""What is fed back: from a step's number i, log α(i) [P, k, J] and the queries [P, k, d_s] of k
+particles of each pair to the weights [P, k, J] of the source states that are mixed."""
 
 
 @dataclass(frozen=True)
 class Trace:
-    """What happened at the steps of k particles of each pair."""
+    """The steps of k particles of each pair."""
 
-    log_alpha: Array
-    """[P, I, k, J]"""
-    query: Array
-    """[P, I, k, d_s] the decoder half of S(h ⊕ e)."""
-    weights: Array
-    """[P, I, k, J] of the source states that were mixed and fed back."""
-    joint: Array
-    """[P, I, k, d_s] c̄_i"""
+    log_alpha: Array  # [P, I, k, J]
+    query: Array  # [P, I, k, d_s] the decoder half of S(h ⊕ e)
+    weights: Array  # [P, I, k, J] of the source states that were mixed and fed back
+    joint: Array  # [P, I, k, d_s] c̄_i
 
 
 @dataclass(frozen=True)
@@ -53,18 +49,14 @@ class State:
     """Hypotheses, and what the last step saw."""
 
     memory: Memory
-    word: Array
-    """[N]"""
+    word: Array | None  # [N] the word of each; None where they are in order
     hidden: Hidden
-    query: Array
-    """[N, 1, d_s]"""
-    weights: Array | None = None
-    """[N, 1, J] of what will be fed back; None before the first step."""
-    cells: Any = None
-    """Where the last symbol may have come from, whichever symbol it is."""
+    query: Array  # [N, 1, d_s]
+    weights: Array | None = None  # [N, 1, J] of what is fed back; None before the first step
+    cells: Any = None  # where the last symbol came from, whichever it is
 
 
-class Fed(Attentive):
+class InputFeeding(AttentionModel):
     """A system whose decoder reads what attention saw."""
 
     merged: ClassVar[bool] = True
@@ -73,7 +65,7 @@ class Fed(Attentive):
 
     @classmethod
     def parameters(cls, config: ModelConfig, vocabulary: Vocabulary) -> Parameters:
-        """Declares encoder, decoder, T, S and W."""
+        """Declare encoder, decoder, T, S and W."""
         width, symbols = config.embedding, len(vocabulary.target)
         joint = cls.joint_width(config, symbols)
         declared = parameters.encoder(config, len(vocabulary.source))
@@ -88,7 +80,7 @@ class Fed(Attentive):
 
     @classmethod
     def joint_width(cls, config: ModelConfig, symbols: int) -> int:
-        """Returns d_s; where c̄ is merged, one that pays for it (paper, section 8.2)."""
+        """Return d_s; where c̄ is merged, one that pays for the map (paper, section 8.2)."""
         read, width = parameters.full_joint(config), config.embedding
         if not cls.merged:
             return read
@@ -101,64 +93,54 @@ class Fed(Attentive):
 
         return parameters.closest(lambda joint: output(joint) + merge(joint), output(read))
 
-    @quiet
-    def read(self, words: Words) -> Memory:
-        """Reads source words."""
-        xp, w = self.xp, self._weights or self.cut()
-        e = self.encoder(words.symbols, words.lengths)
-        look, key = xp.project(e, w.look, w.look_bias), xp.project(e, w.key)
-        return Memory(w, words, words.mask(xp), look, key)
-
     def start(self, memory: Memory) -> State:
-        """Returns the state before the first step."""
-        rows = len(memory.words)
-        query = self.xp.zeros(memory.key, rows, 1, memory.key.shape[2])
-        word = self.xp.arange(rows, memory.mask)
-        return State(memory, word, self.decoder.begin(rows), query)
+        rows, _, joint = memory.key.shape
+        query = self.xp.zeros(memory.key, rows, 1, joint)
+        return State(memory, None, self.decoder.begin(rows), query)
 
     @quiet
     def step(
         self, state: State, rows: Array | None, symbols: Array, tolerance: float = 0.0
     ) -> Step:
-        """Feeds back what the last step saw, and says what may come next."""
-        xp, memory, word = self.xp, state.memory, self.xp.rows(state.word, rows)
+        xp, memory = self.xp, state.memory
+        word = rows if state.word is None else xp.rows(state.word, rows)
         fed = xp.rows(state.query, rows)
         if state.weights is not None:
             weights = self.fed_back(state, rows, symbols)
             fed = xp.tanh(fed + weights @ xp.rows(memory.key, word))
         h, hidden = self.decoder.enter(symbols[:, None])(0, state.hidden, rows, fed[:, 0])
-        log_alpha, query = self.see(h[:, None], memory, word)
+        log_alpha, query = self.attend(h[:, None], memory, word)
         now = State(memory, word, hidden, query)
         log_probs, weights, cells = self.next_symbol(log_alpha, now, tolerance)
         return Step(log_probs, xp.exp(log_alpha)[:, 0], replace(now, weights=weights, cells=cells))
 
-    def see(self, h: Array, memory: Memory, word: Array | None) -> tuple[Array, Array]:
-        """Returns log α [N, k, J] and queries [N, k, d_s] of decoder states [N, k, hidden]."""
-        query = self.xp.project(h, memory.weights.query, memory.weights.query_bias)
-        return self.xp.log_softmax(self.looks(h, memory, word)), query
+    def attend(self, h: Array, memory: Memory, word: Array | None) -> tuple[Array, Array]:
+        """Return log α [N, k, J] and queries [N, k, d_s] of decoder states [N, k, hidden]."""
+        query = self.xp.project(h, *memory.weights["query"])
+        return self.xp.log_softmax(self.scores(h, memory, word)), query
 
     @abstractmethod
     def next_symbol(
         self, log_alpha: Array, state: State, tolerance: float
     ) -> tuple[Array, Array, Any]:
-        """Returns log p(· | y_<i, x) [N, V], weights of what may be fed back [N, 1, J], cells."""
+        """Return log p(· | y_<i, x) [N, V], weights of what may be fed back [N, 1, J], cells."""
 
-    def fed_back(self, state: State, rows: Array | None, symbols: Array) -> Array:  # noqa: ARG002
-        """Returns the weights [N, 1, J] of what is fed back, now that the symbol is known."""
+    def fed_back(self, state: State, rows: Array | None, symbols: Array) -> Array:
+        """Return the weights [N, 1, J] of what is fed back, now that the symbol is known."""
         return self.xp.rows(state.weights, rows)
 
     @quiet
     def trace(self, memory: Memory, targets: Targets, rule: Rule, particles: int = 1) -> Trace:
-        """Follows targets symbol by symbol with k particles each, feeding back by a rule."""
+        """Follow targets step by step with k particles each, feeding back by a rule."""
         xp, word, rows = self.xp, targets.word, len(targets)
         key = xp.rows(memory.key, word)
-        feed = self.decoder.enter(xp.repeat(targets.previous(xp), particles))
+        feed = self.decoder.enter(xp.repeat(previous_symbols(xp, targets.symbols), particles))
         hidden = self.decoder.begin(rows * particles)
         fed = xp.zeros(key, rows * particles, key.shape[2])
         steps: list[tuple[Array, ...]] = []
         for i in range(targets.symbols.shape[1]):
             h, hidden = feed(i, hidden, None, fed)  # [P·k, hidden]
-            log_alpha, query = self.see(h.reshape(rows, particles, -1), memory, word)
+            log_alpha, query = self.attend(h.reshape(rows, particles, -1), memory, word)
             weights = rule(i, log_alpha, query)
             joint = xp.tanh(query + weights @ key)  # [P, k, d_s]
             fed = joint.reshape(rows * particles, -1)
@@ -166,7 +148,7 @@ class Fed(Attentive):
         return Trace(*(xp.stack(column, 1) for column in zip(*steps, strict=True)))
 
 
-class SoftFeed(Fed):
+class SoftFeed(InputFeeding):
     """Soft attention: c̄_i is what the symbol is produced from, and what is fed back (eq. 8)."""
 
     alignment = "attention"
@@ -174,18 +156,16 @@ class SoftFeed(Fed):
     def next_symbol(
         self, log_alpha: Array, state: State, tolerance: float
     ) -> tuple[Array, Array, Any]:
-        del tolerance
-        xp, w, alpha = self.xp, state.memory.weights, self.xp.exp(log_alpha)
-        joint = xp.tanh(state.query + alpha @ xp.rows(state.memory.key, state.word))[:, 0]
-        return xp.log_softmax(xp.project(joint, w.output, w.output_bias)), alpha, None
+        xp, memory, alpha = self.xp, state.memory, self.xp.exp(log_alpha)
+        joint = xp.tanh(state.query + alpha @ xp.rows(memory.key, state.word))[:, 0]
+        return xp.log_softmax(xp.project(joint, *memory.weights["output"])), alpha, None
 
     def follow(self, memory: Memory, targets: Targets) -> Lattice:
-        """Returns attention weights, and scores that are exact."""
-        xp, w = self.xp, memory.weights
+        xp = self.xp
         trace = self.trace(memory, targets, lambda _i, log_alpha, _query: xp.exp(log_alpha))
-        logits = xp.project(trace.joint[:, :, 0], w.output, w.output_bias)
-        log_probs = xp.log_prob(logits, targets.classes)
-        return Weighted(xp.where(targets.steps(xp), log_probs, 0.0), trace.weights[:, :, 0])
+        logits = xp.project(trace.joint[:, :, 0], *memory.weights["output"])
+        log_probs = xp.where(targets.mask(xp), xp.log_prob(logits, targets.classes), 0.0)
+        return WeightedLattice(log_probs, trace.weights[:, :, 0])
 
 
 class SoftFeedLarge(SoftFeed):
@@ -194,7 +174,7 @@ class SoftFeedLarge(SoftFeed):
     merged = False
 
 
-class HardFeed(Fed):
+class HardFeed(InputFeeding):
     """Hard attention: the position fed back is chosen by the posterior, given the symbol."""
 
     attention = "head.mixture.attention"
@@ -212,62 +192,55 @@ class HardFeed(Fed):
         return self.xp.best(self.xp.origins(state.cells, rows, symbols))[:, None]
 
     def choose(self, choice: Callable[[Array], Array], memory: Memory, targets: Targets) -> Rule:
-        """Returns the rule that chooses one position by log α_j(i) + log p(y_i | j).
+        """Return the rule that chooses one position by log α_j(i) + log p(y_i | j).
 
-        Args:
-            choice: From log-probabilities [P, k, J], which need not add up to 1, to one-hot
-                weights.
-            memory: The source words.
-            targets: P of them.
+        ``choice`` maps unnormalised log-probabilities [P, k, J] to one-hot weights.
         """
-        steps = targets.steps(self.xp)
+        mask = targets.mask(self.xp)
 
         def rule(i: int, log_alpha: Array, query: Array) -> Array:
-            here = self.xp.zeros(targets.lengths, 1, log_alpha.shape[1])
+            zeros = self.xp.zeros(targets.lengths, 1, log_alpha.shape[1])
             output = self.output(query, memory, targets.word)
-            classes, inside = targets.classes[:, i, None] + here, steps[:, i, None] | (here > 0)
+            classes, inside = targets.classes[:, i, None] + zeros, mask[:, i, None] | (zeros > 0)
             with self.xp.constant():
                 return choice(self.xp.log_joint(log_alpha, output, classes, inside))
 
         return rule
 
     def log_joint(self, trace: Trace, memory: Memory, targets: Targets) -> Array:
-        """Returns log α_j(i) + log p(y_i | j, y_<i, x) [P, I, k, J] of each particle."""
+        """Return log α_j(i) + log p(y_i | j, y_<i, x) [P, I, k, J] of each particle."""
+        xp = self.xp
         rows, steps, k, positions = trace.log_alpha.shape
         output = self.output(trace.query.reshape(rows, steps * k, -1), memory, targets.word)
-        repeated = (
-            self.xp.repeat(part, k, 1) for part in (targets.classes, targets.steps(self.xp))
-        )
+        repeated = (xp.repeat(part, k, 1) for part in (targets.classes, targets.mask(xp)))
         log_alpha = trace.log_alpha.reshape(rows, steps * k, positions)
-        joint = self.xp.log_joint(log_alpha, output, *repeated)
-        return joint.reshape(rows, steps, k, positions)
+        return xp.log_joint(log_alpha, output, *repeated).reshape(rows, steps, k, positions)
 
     def follow(self, memory: Memory, targets: Targets) -> Lattice:
-        """Returns the lattice under the rule: positions are independent given what is fed back."""
+        """Return the lattice under the rule: positions are independent given what is fed back."""
         trace = self.trace(memory, targets, self.choose(self.xp.best, memory, targets))
         log_joint = self.log_joint(trace, memory, targets)[:, :, 0]
-        return Independent(self.xp, log_joint, targets.steps(self.xp))
+        return IndependentLattice(self.xp, log_joint, targets.mask(self.xp))
 
     @quiet
     def estimate(self, memory: Memory, targets: Targets, noise: Array) -> Array:
-        """Returns the logarithm of the particles' mean weight, [P]: that mean is unbiased.
+        """Return the logarithm of the particles' mean weight, [P]: that mean is unbiased.
 
         A particle sums each step exactly and feeds back a position drawn from the posterior; its
         weight is the product of the steps' sums.
         """
-        step = iter(range(noise.shape[1]))
+        xp, step = self.xp, iter(range(noise.shape[1]))
 
         def drawn(log_joint: Array) -> Array:
-            weights = self.xp.exp(self.xp.log_softmax(log_joint))
-            return np.eye(weights.shape[-1], dtype=weights.dtype)[
-                draw(weights, noise[:, next(step)])
-            ]
+            weights = xp.exp(xp.log_softmax(log_joint))
+            position = draw(weights, noise[:, next(step)])
+            return np.eye(weights.shape[-1], dtype=weights.dtype)[position]
 
         rule = HardFeed.choose(self, drawn, memory, targets)  # whatever decoding feeds back
         trace = self.trace(memory, targets, rule, noise.shape[2])
-        sums = self.xp.logsumexp(self.log_joint(trace, memory, targets))  # [P, I, k]
-        weights = np.where(targets.steps(self.xp)[:, :, None], sums, 0).sum(1)
-        return self.xp.logsumexp(weights) - np.log(noise.shape[2])
+        sums = xp.logsumexp(self.log_joint(trace, memory, targets))  # [P, I, k]
+        weights = np.where(targets.mask(xp)[:, :, None], sums, 0).sum(1)
+        return xp.logsumexp(weights) - np.log(noise.shape[2])
 
 
 class HardFeedReinforce(HardFeed):
@@ -276,9 +249,7 @@ class HardFeedReinforce(HardFeed):
     objective: ClassVar[Objective] = "paths"
 
     def fed_back(self, state: State, rows: Array | None, symbols: Array) -> Array:
-        del symbols
         return self.xp.best(self.xp.rows(state.weights, rows))
 
     def choose(self, choice: Callable[[Array], Array], memory: Memory, targets: Targets) -> Rule:
-        del memory, targets
         return lambda _i, log_alpha, _query: choice(log_alpha)

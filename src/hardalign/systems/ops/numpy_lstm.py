@@ -1,8 +1,7 @@
-"""LSTMs in NumPy that read many strings at once, each distinct beginning only once.
+"""LSTMs in NumPy that read the strings of a batch together, each distinct prefix only once.
 
-The state after a string's beginning depends on nothing else, so that *action* and *active* share
-their first three steps. At every step the rows are the distinct beginnings; the matrix products,
-which are nearly all of the work, shrink by a third or a half.
+*action* and *active* share their first three steps. At every step the rows are the distinct
+prefixes; the matrix products, which are nearly all of the work, shrink by a third or a half.
 """
 
 from __future__ import annotations
@@ -17,66 +16,57 @@ from hardalign.data.vocabulary import BEGIN, END, UNKNOWN
 from hardalign.systems.ops import Array, Feed
 
 GATE_ORDER = (0, 1, 3, 2)
-"""PyTorch's gates i, f, g, o in the order that they have here: i, f, o, g."""
+"""From PyTorch's gates i, f, g, o to i, f, o, g."""
 GATE_SCALES = (0.5, 0.5, 0.5, 1.0)
-"""Of the gates in our order: σ(x) = (tanh(x / 2) + 1) / 2, so that weights that are halved when a
-model is loaded, which is exact, leave one tanh for all gates."""
+"""σ(x) = (tanh(x / 2) + 1) / 2: halving the weights on loading, which is exact, leaves one tanh for
+all gates."""
 
 
 @dataclass(frozen=True)
 class Shared:
-    """Vectors [..., D] of which many are the same."""
+    """Vectors [..., D], stored without duplicates."""
 
     values: Array
     """[M, D]"""
     row: Array
-    """[...] the row of ``values`` that each one is."""
+    """[...] the row of ``values`` that each is."""
 
     def project(self, matrix: Array, bias: Array | None) -> Array:
-        """Returns the vectors mapped by a matrix [D, E] and a bias: [..., E]."""
         values = self.values @ matrix
         if bias is not None:
             values += bias
         return values[self.row]
 
     def dense(self) -> Array:
-        """Returns the vectors themselves."""
         return self.values[self.row]
 
 
 @dataclass(frozen=True)
-class SharedBothWays:
-    """The encoder's states: of each symbol, one from its left and one from its right.
-
-    Words that begin alike share the first, words that end alike the second.
-    """
+class EncoderStates:
+    """The encoder's states: words share those of common prefixes and of common suffixes."""
 
     ahead: Shared
-    """[B, J, H] from reading left to right; any at padding."""
+    """[B, J, H] left to right; any at padding."""
     back: Shared
-    """[B, J, H] from reading right to left."""
+    """[B, J, H] right to left."""
 
     def project(self, matrix: Array, bias: Array | None) -> Array:
-        """Returns e_j mapped by a matrix [2H, E] and a bias: [B, J, E]."""
         size = self.ahead.values.shape[1]
         projected = self.ahead.project(matrix[:size], bias)
         projected += self.back.project(matrix[size:], None)
         return projected
 
     def dense(self) -> Array:
-        """Returns e_j, [B, J, 2H]."""
         return np.concatenate([self.ahead.dense(), self.back.dense()], -1)
 
 
-class Carried(NamedTuple):
-    """What a layer carries from step to step, of M strings."""
+class LayerState(NamedTuple):
+    """The state of a layer after M strings."""
 
-    h: Array
-    """[M, H]"""
-    c: Array
-    """[M, H]"""
+    h: Array  # [M, H]
+    c: Array  # [M, H]
     product: Array | None = None
-    """[M, 4H] what h adds to the next step's gates, where that is known already."""
+    """[M, 4H] what h adds to the next step's gates, if it is known already."""
 
 
 class LSTM:
@@ -94,25 +84,18 @@ class LSTM:
         self.bias = bias[gates] * scales
 
     def project(self, inputs: Array) -> Array:
-        """Returns what the first numbers of an input [..., ·] add to the gates, [..., 4H]."""
+        """Return what an input [..., ·], or the first part of it, adds to the gates [..., 4H]."""
         rows = inputs.reshape(-1, inputs.shape[-1])  # one large product, not many small ones
         projected = (rows @ self.input[: inputs.shape[-1]]).reshape(*inputs.shape[:-1], -1)
         projected += self.bias
         return projected
 
-    def begin(self, rows: int) -> Carried:
-        """Returns what is carried before anything was read."""
+    def begin(self, rows: int) -> LayerState:
         zeros = np.zeros((rows, self.size), self.bias.dtype)
-        return Carried(zeros, zeros)
+        return LayerState(zeros, zeros)
 
-    def step(self, projected: Array, before: Carried, rows: Array | None = None) -> Carried:
-        """Reads one more input.
-
-        Args:
-            projected: [N, 4H] of the input; used up.
-            before: Of M strings.
-            rows: [N] those of them that go on, maybe in several ways; None: all do.
-        """
+    def step(self, projected: Array, before: LayerState, rows: Array | None = None) -> LayerState:
+        """Read one more input, overwriting ``projected`` [N, 4H], from ``rows`` [N] of before."""
         h, c, product = before
         if rows is not None:
             c = rows_of(c, rows)
@@ -120,21 +103,21 @@ class LSTM:
                 product = h @ self.recurrent
             h, product = (h[rows], None) if product is None else (h, rows_of(product, rows))
         projected += h @ self.recurrent if product is None else product
-        return Carried(*cell(projected, c))
+        return LayerState(*cell(projected, c))
 
     def read(self, inputs: Array) -> Array:
-        """Returns the states [B, J, H] after each of the vectors [B, J, ·], left to right."""
+        """Return the states [B, J, H] of vectors [B, J, ·], left to right."""
         projected = self.project(inputs)
         states = np.empty((*inputs.shape[:2], self.size), projected.dtype)
-        carried = self.begin(len(inputs))
+        state = self.begin(len(inputs))
         for j in range(inputs.shape[1]):
-            carried = self.step(projected[:, j], carried)
-            states[:, j] = carried.h
+            state = self.step(projected[:, j], state)
+            states[:, j] = state.h
         return states
 
 
 def cell(gates: Array, c: Array) -> tuple[Array, Array]:
-    """Returns the states h and c [N, H] that scaled gates [N, 4H] lead to; uses up the gates."""
+    """Return h and c [N, H] by scaled gates [N, 4H], which are overwritten."""
     size = c.shape[1]
     np.tanh(gates, out=gates)
     sigmoids = gates[:, : 3 * size]
@@ -150,18 +133,14 @@ def cell(gates: Array, c: Array) -> tuple[Array, Array]:
 
 
 def rows_of(table: Array, rows: Array) -> Array:
-    """Returns rows [N, ...] of a table [M, ...]; the table itself where these are all of it."""
+    """Return rows [N, ...] of a table [M, ...]; the table itself if these are all, in order."""
     if len(rows) == len(table) and (len(rows) == 1 or (rows == np.arange(len(rows))).all()):
         return table
     return table.take(rows, 0)
 
 
 def distinct(parents: Array, symbols: Array, alphabet: int) -> tuple[Array, Array, Array]:
-    """Finds the distinct pairs of a parent and a symbol.
-
-    Returns:
-        The parents [M] and symbols [M] of the distinct pairs, and which of them each row [N] is.
-    """
+    """Return the distinct pairs' parents [M] and symbols [M], and which of them each row [N] is."""
     if len(parents) == 1:
         return parents, symbols, np.zeros(1, np.intp)
     keys, row = np.unique(parents * alphabet + symbols, return_inverse=True)
@@ -169,20 +148,17 @@ def distinct(parents: Array, symbols: Array, alphabet: int) -> tuple[Array, Arra
 
 
 class Hidden(NamedTuple):
-    """What a decoder carries: of M distinct prefixes, which N hypotheses point to."""
+    """The state of a decoder after M distinct prefixes, shared by N hypotheses."""
 
-    layers: tuple[Carried, ...]
+    layers: tuple[LayerState, ...]
     row: Array
     """[N] the prefix of each hypothesis."""
     extra: Array | None = None
-    """[M, 4H] what the vector beside the symbols adds to the gates, if it stays the same."""
+    """[M, 4H] what the extra vector adds to the gates, if it is the same at every step."""
 
 
 class Decoder:
-    """Reads target symbols, each with a vector of other numbers beside it if there is one.
-
-    Its layers are those of an LSTM, or cells in systems with input feeding.
-    """
+    """An LSTM over target symbols, or cells in systems with input feeding."""
 
     def __init__(self, tensors: Mapping[str, Array]) -> None:
         names = [
@@ -195,36 +171,34 @@ class Decoder:
         ]
         embedding = tensors["decoder.embedding.weight"]
         width = embedding.shape[1]
-        self._beside: list[Array] = []  # maps of the vector beside the symbol, one after the other
+        self._extra: list[Array] = []  # maps of the extra vector, one after the other
         if "decoder.feeding.merge.weight" in tensors:
             merge = np.ascontiguousarray(tensors["decoder.feeding.merge.weight"].T)
             embedding = embedding @ merge[:width] + tensors["decoder.feeding.merge.bias"]
-            self._beside = [merge[width:], self._layers[0].input]
+            self._extra = [merge[width:], self._layers[0].input]
         elif len(self._layers[0].input) > width:
-            self._beside = [self._layers[0].input[width:]]
+            self._extra = [self._layers[0].input[width:]]
         self._table = self._layers[0].project(embedding)  # [V, 4H]
-        # All targets begin alike, which is read here, once for all of them.
+        # BEGIN is the same for all targets, and read only once.
         zero = np.zeros(1, np.intp)
         self._empty = Hidden(tuple(layer.begin(1) for layer in self._layers), zero)
         begun = self._advance(self._table[[BEGIN]], self._empty.layers, zero)
         self._begun = tuple(
-            Carried(h, c, h @ layer.recurrent)
+            LayerState(h, c, h @ layer.recurrent)
             for layer, (h, c, _) in zip(self._layers, begun, strict=True)
         )
 
     def begin(self, rows: int, extra: Array | None = None) -> Hidden:
-        """Returns what is carried before anything was read."""
-        if self._beside and extra is None:  # it will come with the symbols
+        if self._extra and extra is None:  # it comes with the symbols
             layers = tuple(layer.begin(rows) for layer in self._layers)
             return Hidden(layers, np.arange(rows))
         if extra is None:
             return self._empty._replace(row=np.zeros(rows, np.intp))
         values, row = np.unique(extra, axis=0, return_inverse=True)
         layers = tuple(layer.begin(len(values)) for layer in self._layers)
-        return Hidden(layers, row.reshape(-1), self._beside_gates(values))
+        return Hidden(layers, row.reshape(-1), self._extra_gates(values))
 
     def step(self, hidden: Hidden, rows: Array | None, symbols: Array) -> tuple[Shared, Hidden]:
-        """Reads one symbol [N] each, on from ``rows`` [N]; returns states [N, 1, H]."""
         if hidden.layers is self._empty.layers:
             after = Hidden(self._begun, np.zeros(len(symbols), np.intp))
         else:
@@ -238,9 +212,12 @@ class Decoder:
         return Shared(after.layers[-1].h, after.row[:, None]), after
 
     def follow(self, previous: Array, extra: Array | None) -> Shared | Array:
-        """Reads whole strings [P, I]; returns states [P, I, H]."""
-        if extra is not None and extra.ndim == 3:
-            return self._follow_apart(previous, extra)
+        if extra is not None and extra.ndim == 3:  # nothing is shared
+            feed, hidden, outputs = self.enter(previous), self.begin(len(previous)), []
+            for i in range(previous.shape[1]):
+                h, hidden = feed(i, hidden, None, extra[:, i])
+                outputs.append(h)
+            return np.stack(outputs, 1)
         hidden = self.begin(len(previous), extra)
         values, rows, count = [], [], 0
         for symbols in previous.T:
@@ -250,20 +227,9 @@ class Decoder:
             count += len(shared.values)
         return Shared(np.concatenate(values), np.concatenate(rows, 1))
 
-    def _follow_apart(self, previous: Array, extra: Array) -> Array:
-        """Reads strings that each have a vector of their own at every step, [P, I, E]."""
-        projected = self._table[self._known(previous)] + self._beside_gates(extra)
-        layers, states = self.begin(len(previous)).layers, []
-        for i in range(previous.shape[1]):
-            layers = self._advance(projected[:, i], layers, None)
-            states.append(layers[-1].h)
-        return np.stack(states, 1)
-
     def enter(self, symbols: Array) -> Feed:
-        """Prepares reading symbols [N, I] step by step, each with another vector beside it."""
-
-        def feed(i: int, hidden: Hidden, rows: Array | None, beside: Array) -> tuple[Array, Hidden]:
-            projected = self._beside_gates(beside)
+        def feed(i: int, hidden: Hidden, rows: Array | None, extra: Array) -> tuple[Array, Hidden]:
+            projected = self._extra_gates(extra)
             projected += self._table[self._known(symbols[:, i])]
             layers = self._advance(projected, hidden.layers, rows)
             return layers[-1].h, Hidden(layers, np.arange(len(projected)))
@@ -273,18 +239,18 @@ class Decoder:
     def _known(self, symbols: Array) -> Array:
         return np.where(symbols < len(self._table), symbols, UNKNOWN)
 
-    def _beside_gates(self, vectors: Array) -> Array:
-        """Returns what vectors [..., E] beside the symbols add to the gates, [..., 4H]."""
+    def _extra_gates(self, vectors: Array) -> Array:
+        """Return what extra vectors [..., E] add to the gates, [..., 4H]."""
         rows = vectors.reshape(-1, vectors.shape[-1])
-        for matrix in self._beside:
+        for matrix in self._extra:
             rows = rows @ matrix
         return rows.reshape(*vectors.shape[:-1], -1)
 
     def _advance(
-        self, projected: Array, layers: Sequence[Carried], rows: Array | None
-    ) -> tuple[Carried, ...]:
-        """Reads one more input, projected for the first layer, on from ``rows`` [N]."""
-        after: list[Carried] = []
+        self, projected: Array, layers: Sequence[LayerState], rows: Array | None
+    ) -> tuple[LayerState, ...]:
+        """Read one more input, projected for the first layer, continuing ``rows`` [N]."""
+        after: list[LayerState] = []
         for layer, before in zip(self._layers, layers, strict=True):
             if after:
                 projected = layer.project(after[-1].h)
@@ -293,7 +259,7 @@ class Decoder:
 
 
 class Encoder:
-    """Reads source words from both ends; padding is never read before a word."""
+    """A bidirectional LSTM, both ways side by side; padding is never read before a word."""
 
     def __init__(self, tensors: Mapping[str, Array]) -> None:
         layers = [k for k in range(100) if f"encoder.forwards.{k}.weight_hh_l0" in tensors]
@@ -305,31 +271,30 @@ class Encoder:
         self._alphabet, self._size = len(embedding), ahead.size
         self._recurrent = np.stack([ahead.recurrent, back.recurrent])  # [2, H, 4H]
         self._table = np.concatenate([ahead.project(embedding), back.project(embedding)])
-        # What all words have in common is read here, once for all of them.
+        # BEGIN and END are the same for all words, and read only once.
         gates = self._table[[BEGIN, self._alphabet + END]]
         self._h, self._c = cell(gates, np.zeros_like(gates[:, : ahead.size]))
         self._product = self._products(self._h, 1)
 
-    def __call__(self, symbols: Array, lengths: Array) -> SharedBothWays:
-        """Returns the states of symbols [B, J]; those out of vocabulary are read as unknown."""
+    def __call__(self, symbols: Array, lengths: Array) -> EncoderStates:
         symbols = np.where(symbols < self._alphabet, symbols, UNKNOWN)
         position = np.arange(symbols.shape[1])
         mirrored = lengths[:, None] - 1 - position  # [B, J]
         mirrored = np.where(mirrored >= 0, mirrored, position)
         word = np.arange(len(symbols))[:, None]
         ahead, back = self._read(symbols, symbols[word, mirrored])
-        states = SharedBothWays(ahead, Shared(back.values, back.row[word, mirrored]))
+        states = EncoderStates(ahead, Shared(back.values, back.row[word, mirrored]))
         for left_to_right, right_to_left in self._upper:
-            # What comes from both sides is a word's own: nothing is shared from here on.
+            # States that have seen the whole word are shared by none.
             below = states.dense()
             row = np.arange(symbols.size).reshape(symbols.shape)
             ahead = Shared(left_to_right.read(below).reshape(symbols.size, -1), row)
             back_states = right_to_left.read(below[word, mirrored]).reshape(symbols.size, -1)
-            states = SharedBothWays(ahead, Shared(back_states, row[word, mirrored]))
+            states = EncoderStates(ahead, Shared(back_states, row[word, mirrored]))
         return states
 
     def _read(self, strings: Array, mirrored: Array) -> tuple[Shared, Shared]:
-        """Reads strings [B, L] and the same mirrored, both ways side by side."""
+        """Read strings [B, L] and the same mirrored."""
         columns = np.concatenate([strings, mirrored + self._alphabet]).T[1:]  # [L - 1, 2B]
         count, shared = len(strings), 0
         h, c, product, split = self._h, self._c, self._product, 1
@@ -356,15 +321,10 @@ class Encoder:
         return ways[0], ways[1]
 
     def _read_apart(self, columns: Array, product: Array, c: Array) -> Array:
-        """Reads on in strings that are all distinct already, and stay so.
+        """Read the rest of strings that are all distinct; return states [steps, 2, B, H].
 
-        Args:
-            columns: [steps, 2B] numbers in the table: first those ahead, then those back.
-            product: [2B, 4H] what the states before add to the gates.
-            c: [2B, H]
-
-        Returns:
-            States [steps, 2, B, H].
+        ``columns`` [steps, 2B] are rows of the table, first those ahead, then those back, and
+        ``product`` [2B, 4H] is what the states before add to the gates.
         """
         states = np.empty((len(columns), 2, len(c) // 2, self._size), c.dtype)
         for step, ids in enumerate(columns):
@@ -377,6 +337,6 @@ class Encoder:
         return states
 
     def _products(self, h: Array, split: int) -> Array:
-        """Returns what states add to the next gates: before ``split`` ahead, from there on back."""
+        """Return what states add to the next gates: ahead before ``split``, back from there on."""
         ahead, back = self._recurrent
         return np.concatenate([h[:split] @ ahead, h[split:] @ back])
