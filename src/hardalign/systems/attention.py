@@ -32,7 +32,7 @@ from hardalign.systems.lattice import (
     quiet,
 )
 from hardalign.systems.model import Model, Step, copied_symbols, tags_beside
-from hardalign.systems.ops import Array, Hidden, Ops, Output
+from hardalign.systems.ops import Array, Cells, Hidden, Ops, Output
 from hardalign.systems.parameters import Parameter, Parameters
 
 ATTENTION = "head.attention"
@@ -142,6 +142,27 @@ class AttentionModel(Model):
         gate = w.get("gate", (None, None))
         return Output(query, memory.key, word, lengths, *w["output"], *gate, memory.copied)
 
+    def emit(
+        self, log_alpha: Array, query: Array, memory: Memory, word: Array | None, tolerance: float
+    ) -> tuple[Array, Cells]:
+        """Return log p(· | y_<i, x) [N, V] by log α [N, J] and queries [N, 1, d_s], and its cells.
+
+        Hard attention: the mixture Σ_j α_j p(· | j).
+        """
+        return self.xp.mixture(log_alpha, self.output(query, memory, word), tolerance)
+
+    def emit_soft(
+        self, log_alpha: Array, query: Array, memory: Memory, word: Array | None, tolerance: float
+    ) -> tuple[Array, Cells]:
+        """Return the same of soft attention, which has no cells."""
+        alpha = self.xp.exp(log_alpha)[:, None]
+        return self.xp.log_softmax(self.soft_logits(query, alpha, memory, word))[:, 0], None
+
+    def soft_logits(self, query: Array, alpha: Array, memory: Memory, word: Array | None) -> Array:
+        """Return W tanh(S (h_i ⊕ c_i)) [N, I, V]; the key half of S commutes with the mixing."""
+        joint = self.xp.tanh(query + alpha @ self.xp.rows(memory.key, word))
+        return self.xp.project(joint, *memory.weights["output"])
+
 
 class WithoutInputFeeding(AttentionModel):
     """A system whose steps depend on the prefix and the source words alone."""
@@ -177,24 +198,20 @@ class WithoutInputFeeding(AttentionModel):
         h, hidden = self.decoder.step(state.hidden, rows, symbols)
         query = xp.project(h, *memory.weights["query"])
         now = State(memory, word, hidden, state.step)
-        log_probs, alpha, cells = self.next_symbol(h, query, now, origin, tolerance)
+        log_alpha = self.next_log_alpha(h, now, origin)
+        alpha = xp.exp(log_alpha)
+        log_probs, cells = self.emit(log_alpha, query, memory, word, tolerance)
         if memory.columns is not None:
             alpha = insert_tags(xp, alpha, xp.rows(memory.columns, word), 1)
+        cells = None if origin is None else cells
         return Step(log_probs, alpha, replace(now, step=state.step + 1, cells=cells))
 
-    @abstractmethod
-    def next_symbol(
-        self, h: Array, query: Array, state: State, origin: Array | None, tolerance: float
-    ) -> tuple[Array, Array, Any]:
-        """Return log p(· | y_<i, x) [N, V], α [N, J] and, of `hard-hmm`, ``State.cells``.
+    def next_log_alpha(self, h: Array, state: State, origin: Array | None) -> Array:
+        """Return log p(a_i = j | y_<i, x) [N, J].
 
-        Args:
-            h: [N, 1, hidden] the decoder's states.
-            query: [N, 1, d_s] the decoder half of S(h ⊕ e).
-            state: The hypotheses, and the number of this step.
-            origin: [N, J] of `hard-hmm`, log p(a_{i-1} = j, y_{i-1} | y_<i-1, x).
-            tolerance: See ``Answering.step``.
+        ``origin`` [N, J], of `hard-hmm` only, is log p(a_{i-1} = j, y_{i-1} | y_<i-1, x).
         """
+        return self.log_alpha(h, state.memory, state.word, state.step)[:, 0]
 
     @quiet
     def follow(self, memory: Memory, targets: Targets) -> Lattice:
@@ -220,18 +237,6 @@ class Hard(WithoutInputFeeding):
     """α outside the softmax: p(y_i | y_<i, x) = Σ_j α_j(i) p(y_i | j, y_<i, x) (eq. 1d)."""
 
     can_copy = can_copy_oov = True
-
-    def next_symbol(
-        self, h: Array, query: Array, state: State, origin: Array | None, tolerance: float
-    ) -> tuple[Array, Array, Any]:
-        log_alpha = self.next_log_alpha(h, state, origin)
-        output = self.output(query, state.memory, state.word)
-        log_probs, cells = self.xp.mixture(log_alpha, output, tolerance)
-        return log_probs, self.xp.exp(log_alpha), None if origin is None else cells
-
-    def next_log_alpha(self, h: Array, state: State, origin: Array | None) -> Array:
-        """Return log p(a_i = j | y_<i, x) [N, J]."""
-        return self.log_alpha(h, state.memory, state.word, state.step)[:, 0]
 
     def lattice(self, h: Array, query: Array, memory: Memory, targets: Targets) -> Lattice:
         log_alpha = self.log_alpha(h, memory, targets.word, 0)
@@ -349,21 +354,10 @@ class Soft(WithoutInputFeeding):
     """α inside the softmax: one context vector c_i = Σ_j α_j(i) e_j (section 5, eq. 8)."""
 
     alignment = "attention"
-
-    def logits(self, query: Array, alpha: Array, memory: Memory, word: Array | None) -> Array:
-        """Return W tanh(S (h_i ⊕ c_i)) [N, I, V]; the key half of S commutes with the mixing."""
-        joint = self.xp.tanh(query + alpha @ self.xp.rows(memory.key, word))
-        return self.xp.project(joint, *memory.weights["output"])
-
-    def next_symbol(
-        self, h: Array, query: Array, state: State, origin: Array | None, tolerance: float
-    ) -> tuple[Array, Array, Any]:
-        alpha = self.xp.exp(self.log_alpha(h, state.memory, state.word, state.step))
-        logits = self.logits(query, alpha, state.memory, state.word)
-        return self.xp.log_softmax(logits)[:, 0], alpha[:, 0], None
+    emit = AttentionModel.emit_soft
 
     def lattice(self, h: Array, query: Array, memory: Memory, targets: Targets) -> Lattice:
         alpha = self.xp.exp(self.log_alpha(h, memory, targets.word, 0))
-        logits = self.logits(query, alpha, memory, targets.word)
+        logits = self.soft_logits(query, alpha, memory, targets.word)
         log_probs = self.xp.log_prob(logits, targets.classes)
         return WeightedLattice(self.xp.where(targets.mask(self.xp), log_probs, 0.0), alpha)

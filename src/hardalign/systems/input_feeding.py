@@ -12,7 +12,6 @@ log p(y | x) of the latent-variable model nor the bound that training maximises.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -52,7 +51,7 @@ class State:
     word: Array | None  # [N] the word of each; None where they are in order
     hidden: Hidden
     query: Array  # [N, 1, d_s]
-    weights: Array | None = None  # [N, 1, J] of what is fed back; None before the first step
+    log_alpha: Array | None = None  # [N, 1, J] of the last step; None before the first
     cells: Any = None  # where the last symbol came from, whichever it is
 
 
@@ -105,29 +104,24 @@ class InputFeeding(AttentionModel):
         xp, memory = self.xp, state.memory
         word = rows if state.word is None else xp.rows(state.word, rows)
         fed = xp.rows(state.query, rows)
-        if state.weights is not None:
+        if state.log_alpha is not None:
             weights = self.fed_back(state, rows, symbols)
             fed = xp.tanh(fed + weights @ xp.rows(memory.key, word))
         h, hidden = self.decoder.enter(symbols[:, None])(0, state.hidden, rows, fed[:, 0])
         log_alpha, query = self.attend(h[:, None], memory, word)
         now = State(memory, word, hidden, query)
-        log_probs, weights, cells = self.next_symbol(log_alpha, now, tolerance)
-        return Step(log_probs, xp.exp(log_alpha)[:, 0], replace(now, weights=weights, cells=cells))
+        log_probs, cells = self.emit(log_alpha[:, 0], query, memory, word, tolerance)
+        after = replace(now, log_alpha=log_alpha, cells=cells)
+        return Step(log_probs, xp.exp(log_alpha)[:, 0], after)
 
     def attend(self, h: Array, memory: Memory, word: Array | None) -> tuple[Array, Array]:
         """Return log α [N, k, J] and queries [N, k, d_s] of decoder states [N, k, hidden]."""
         query = self.xp.project(h, *memory.weights["query"])
         return self.xp.log_softmax(self.scores(h, memory, word)), query
 
-    @abstractmethod
-    def next_symbol(
-        self, log_alpha: Array, state: State, tolerance: float
-    ) -> tuple[Array, Array, Any]:
-        """Return log p(· | y_<i, x) [N, V], weights of what may be fed back [N, 1, J], cells."""
-
     def fed_back(self, state: State, rows: Array | None, symbols: Array) -> Array:
         """Return the weights [N, 1, J] of what is fed back, now that the symbol is known."""
-        return self.xp.rows(state.weights, rows)
+        return self.xp.exp(self.xp.rows(state.log_alpha, rows))
 
     @quiet
     def trace(self, memory: Memory, targets: Targets, rule: Rule, particles: int = 1) -> Trace:
@@ -152,13 +146,7 @@ class SoftFeed(InputFeeding):
     """Soft attention: c̄_i is what the symbol is produced from, and what is fed back (eq. 8)."""
 
     alignment = "attention"
-
-    def next_symbol(
-        self, log_alpha: Array, state: State, tolerance: float
-    ) -> tuple[Array, Array, Any]:
-        xp, memory, alpha = self.xp, state.memory, self.xp.exp(log_alpha)
-        joint = xp.tanh(state.query + alpha @ xp.rows(memory.key, state.word))[:, 0]
-        return xp.log_softmax(xp.project(joint, *memory.weights["output"])), alpha, None
+    emit = AttentionModel.emit_soft
 
     def follow(self, memory: Memory, targets: Targets) -> Lattice:
         xp = self.xp
@@ -180,13 +168,6 @@ class HardFeed(InputFeeding):
     attention = "head.mixture.attention"
     score = "decoding rule"
     objective: ClassVar[Objective] = "particles"
-
-    def next_symbol(
-        self, log_alpha: Array, state: State, tolerance: float
-    ) -> tuple[Array, Array, Any]:
-        output = self.output(state.query, state.memory, state.word)
-        log_probs, cells = self.xp.mixture(log_alpha[:, 0], output, tolerance)
-        return log_probs, log_alpha, cells
 
     def fed_back(self, state: State, rows: Array | None, symbols: Array) -> Array:
         return self.xp.best(self.xp.origins(state.cells, rows, symbols))[:, None]
@@ -249,7 +230,7 @@ class HardFeedReinforce(HardFeed):
     objective: ClassVar[Objective] = "paths"
 
     def fed_back(self, state: State, rows: Array | None, symbols: Array) -> Array:
-        return self.xp.best(self.xp.rows(state.weights, rows))
+        return self.xp.best(self.xp.rows(state.log_alpha, rows))
 
     def choose(self, choice: Callable[[Array], Array], memory: Memory, targets: Targets) -> Rule:
         return lambda _i, log_alpha, _query: choice(log_alpha)

@@ -21,7 +21,7 @@ TOLERANCE = 1e-6
 
 
 class TorchOps(Ops):
-    """The engine of one network. What only searches use is plain: training never steps."""
+    """The engine of one network."""
 
     learns = True
     never = -torch.inf
@@ -99,7 +99,7 @@ class TorchOps(Ops):
     def encoder(self, parameters: Mapping[str, Tensor]) -> Encoder:
         return Encoder(self, parameters)
 
-    def decoder(self, parameters: Mapping[str, Tensor]) -> Decoder:
+    def decoder(self, parameters: Mapping[str, Tensor]) -> Any:  # training never steps
         return Decoder(self, parameters)
 
     def log_prob(self, logits: Tensor, classes: Tensor) -> Tensor:
@@ -162,19 +162,10 @@ class Decoder:
         between = xp.config.dropout if xp.training else 0.0
         return xp.dropout(_lstm(inputs, self._p, "decoder.lstm", self._layers, between))
 
-    def begin(self, rows: int, extra: Tensor | None = None) -> tuple[Layers, Tensor | None]:
-        weight = self._weights(0)[1]
+    def begin(self, rows: int, extra: Tensor | None = None) -> Layers:
+        weight = self._p["decoder.cells.0.weight_hh"]
         zeros = weight.new_zeros(rows, weight.shape[1])
-        return [(zeros, zeros)] * self._layers, extra
-
-    def step(
-        self, hidden: tuple[Layers, Tensor | None], rows: Tensor | None, symbols: Tensor
-    ) -> tuple[Tensor, tuple[Layers, Tensor | None]]:
-        layers, extra = hidden
-        extra = extra if extra is None or rows is None else extra[rows]
-        vector = layers[0][0].new_zeros(len(symbols), 0) if extra is None else extra
-        h, (layers, _) = self.enter(symbols.unsqueeze(1))(0, hidden, rows, vector)
-        return h.unsqueeze(1), (layers, extra)
+        return [(zeros, zeros)] * self._layers
 
     def enter(self, symbols: Tensor) -> Feed:
         xp, inputs, merge = self._xp, self._embedded(symbols), None
@@ -183,22 +174,22 @@ class Decoder:
             merge = weight[:, inputs.shape[2] :].t()
             inputs = F.linear(inputs, weight[:, : inputs.shape[2]], bias)
         parts = inputs.unbind(1)
-        weights = [self._weights(layer) for layer in range(self._layers)]
+        weights = [
+            [self._p[f"decoder.cells.{layer}.{kind}"] for kind in KINDS]
+            for layer in range(self._layers)
+        ]
 
-        def feed(
-            i: int, hidden: tuple[Layers, Any], rows: Tensor | None, extra: Tensor
-        ) -> tuple[Tensor, tuple[Layers, Any]]:
+        def feed(i: int, hidden: Layers, _rows: None, extra: Tensor) -> tuple[Tensor, Layers]:
             if merge is None:
                 state = torch.cat([parts[i], extra], 1)
             else:
                 state = torch.addmm(parts[i], extra, merge)
             after: Layers = []
-            for own, before in zip(weights, hidden[0], strict=True):
-                h, c = before if rows is None else (before[0][rows], before[1][rows])
+            for own, before in zip(weights, hidden, strict=True):
                 # A cell, not an LSTM: for a single step that is twice as slow on a CPU.
-                after.append(torch.lstm_cell(state, (h, c), *own))
+                after.append(torch.lstm_cell(state, before, *own))
                 state = xp.dropout(after[-1][0])
-            return state, (after, None)
+            return state, after
 
         return feed
 
@@ -209,12 +200,6 @@ class Decoder:
         if xp.config.symbol_dropout:
             embedded = F.dropout1d(embedded, xp.config.symbol_dropout, xp.training)
         return xp.dropout(embedded)
-
-    def _weights(self, layer: int) -> tuple[Tensor, ...]:
-        names = [f"decoder.cells.{layer}.{kind}" for kind in KINDS]
-        if names[0] not in self._p:
-            names = [f"decoder.lstm.{kind}_l{layer}" for kind in KINDS]
-        return tuple(self._p[name] for name in names)
 
 
 KINDS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
