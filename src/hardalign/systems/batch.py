@@ -16,12 +16,9 @@ from hardalign.systems.ops import Array, Ops
 class Words:
     """The source words of a batch."""
 
-    symbols: Array
-    """[B, J] begin, tags, letters, end, padding."""
-    lengths: Array
-    """[B]"""
-    tag_counts: Array
-    """[B]"""
+    symbols: Array  # [B, J] begin, tags, letters, end, padding
+    lengths: Array  # [B]
+    tag_counts: Array  # [B]
 
     @classmethod
     def of(cls, sources: Sequence[Encoded]) -> Words:
@@ -61,12 +58,9 @@ class Words:
 class Targets:
     """Target strings, each of one of the words of a batch."""
 
-    word: Array | None
-    """[P] the word of each target; None where each word has one, in order."""
-    symbols: Array
-    """[P, I] letters, end, padding."""
-    lengths: Array
-    """[P]"""
+    word: Array | None  # [P] the word of each target; None where each word has one, in order
+    symbols: Array  # [P, I] letters, end, padding
+    lengths: Array  # [P]
 
     @classmethod
     def of(cls, word: Sequence[int] | None, targets: Sequence[Sequence[int]]) -> Targets:

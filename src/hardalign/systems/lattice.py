@@ -53,10 +53,8 @@ class IndependentLattice(Lattice):
     """Hard attention: given both strings, the symbols' origins are independent of one another."""
 
     xp: Ops
-    log_joint: Array
-    """[P, I, J] log α_j(i) + log p(y_i | j, y_<i, x)."""
-    mask: Array
-    """[P, I] false at padding."""
+    log_joint: Array  # [P, I, J] log α_j(i) + log p(y_i | j, y_<i, x)
+    mask: Array  # [P, I] false at padding
 
     @quiet
     def log_probs(self) -> Array:
@@ -76,10 +74,8 @@ class IndependentLattice(Lattice):
 class WeightedLattice(Lattice):
     """Soft attention and `monotonic`: scores and weights are known, and no alignment is random."""
 
-    scores: Array
-    """[P, I] log-probabilities of the symbols; 0 at padding."""
-    alpha: Array
-    """[P, I, J] attention weights; of a pointer, 1 where it is and 0 elsewhere."""
+    scores: Array  # [P, I] log-probabilities of the symbols; 0 at padding
+    alpha: Array  # [P, I, J] attention weights; of a pointer, one-hot
 
     def log_probs(self) -> Array:
         return self.scores
@@ -103,10 +99,8 @@ class HMMLattice(Lattice):
 
     xp: Ops
     transitions: Transitions
-    emission: Array
-    """[P, I, J] log p(y_i | a_i = j, y_<i, x); 0 at padding steps."""
-    mask: Array
-    """[P, I] false at padding."""
+    emission: Array  # [P, I, J] log p(y_i | a_i = j, y_<i, x); 0 at padding steps
+    mask: Array  # [P, I] false at padding
 
     def log_probs(self) -> Array:
         return self.xp.where(self.mask, self._forward[0], 0.0)
@@ -194,8 +188,7 @@ class TagsBesideLattice(Lattice):
 
     xp: Ops
     lattice: Lattice
-    columns: Array
-    """[P, J] ``Words.columns``"""
+    columns: Array  # [P, J] ``Words.columns``
 
     def log_probs(self) -> Array:
         return self.lattice.log_probs()

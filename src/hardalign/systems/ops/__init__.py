@@ -26,6 +26,9 @@ Transitions = Callable[[slice], Array]
 Feed = Callable[[int, Hidden, "Array | None", Array], "tuple[Array, Hidden]"]
 """From a step's number, a state, the rows [N] that go on (None: all) and a vector [N, E] for each
 to the decoder's outputs [N, H] and its next state."""
+Encoder = Callable[[Array, Array], Array]
+"""A bidirectional LSTM, unaffected by padding: from source symbols [B, J], those out of vocabulary
+as unknown, and their lengths [B] to states [B, J, 2H]."""
 
 
 @dataclass(frozen=True)
@@ -36,31 +39,15 @@ class Output:
     symbol, it does so with probability g = sigmoid(gate · tanh(query_i + key_j) + gate_bias).
     """
 
-    query: Array
-    """[N, I, d_s] the decoder half of S(h ⊕ e), its bias included."""
-    key: Array
-    """[B, J, d_s] the encoder half."""
-    word: Array | None
-    """[N] the word of each row; None where they are in order."""
-    lengths: Array
-    """[B] how many source symbols each word has."""
-    weight: Array
-    """[d_s, V] W, transposed."""
-    bias: Array
-    """[V]"""
-    gate: Array | None = None
-    """[d_s, 1]"""
-    gate_bias: Array | None = None
-    """[1]"""
-    copied: Array | None = None
-    """[B, J] the column of the symbol that a position may copy, negative where there is none."""
-
-
-class Encoder(Protocol):
-    """A bidirectional LSTM over source symbols, unaffected by padding."""
-
-    def __call__(self, symbols: Array, lengths: Array) -> Array:
-        """Return states [B, J, 2H] of symbols [B, J]; those out of vocabulary are unknown."""
+    query: Array  # [N, I, d_s] the decoder half of S(h ⊕ e), its bias included
+    key: Array  # [B, J, d_s] the encoder half
+    word: Array | None  # [N] the word of each row; None where they are in order
+    lengths: Array  # [B] how many source symbols each word has
+    weight: Array  # [d_s, V] W, transposed
+    bias: Array  # [V]
+    gate: Array | None = None  # [d_s, 1]
+    gate_bias: Array | None = None  # [1]
+    copied: Array | None = None  # [B, J] the column that a position may copy, or negative
 
 
 class Decoder(Protocol):
@@ -160,9 +147,9 @@ class Ops(Protocol):
     def dropout(self, x: Array) -> Array:
         return x
 
-    def encoder(self, parameters: Mapping[str, Array]) -> Encoder: ...
+    def encoder(self, p: Mapping[str, Array]) -> Encoder: ...
 
-    def decoder(self, parameters: Mapping[str, Array]) -> Decoder: ...
+    def decoder(self, p: Mapping[str, Array]) -> Decoder: ...
 
     def log_prob(self, logits: Array, classes: Array) -> Array:
         """Return log softmax(logits) [..., V] at the classes [...]."""

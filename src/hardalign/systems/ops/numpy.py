@@ -55,14 +55,10 @@ def pad_columns(log_probs: Array, columns: int) -> Array:
 class PrunedCells:
     """log p(y_i = v, a_i = j | y_<i, x) of the positions j that were computed."""
 
-    joint: Array
-    """[R, V] of R cells, row by row."""
-    row: Array
-    """[R] the hypothesis of each cell."""
-    position: Array
-    """[R] its source position."""
-    shape: tuple[int, int]
-    """How many hypotheses and positions there are."""
+    joint: Array  # [R, V] of R cells, row by row
+    row: Array  # [R] the hypothesis of each cell
+    position: Array  # [R] its source position
+    shape: tuple[int, int]  # N and J
 
     @cached_property
     def index(self) -> Array:
@@ -145,11 +141,11 @@ class NumpyOps(Ops):
     def dense(self, x: Array) -> Array:
         return x.dense() if isinstance(x, Shared | EncoderStates) else x
 
-    def encoder(self, parameters: Mapping[str, Array]) -> Encoder:
-        return Encoder(parameters)
+    def encoder(self, p: Mapping[str, Array]) -> Encoder:
+        return Encoder(p)
 
-    def decoder(self, parameters: Mapping[str, Array]) -> Decoder:
-        return Decoder(parameters)
+    def decoder(self, p: Mapping[str, Array]) -> Decoder:
+        return Decoder(p)
 
     def log_prob(self, logits: Array, classes: Array) -> Array:
         chosen = np.take_along_axis(logits, classes[..., None], -1)[..., 0]
@@ -164,10 +160,7 @@ class NumpyOps(Ops):
         for start in range(0, len(row), size):
             n, i, j = (part[start : start + size] for part in (row, step, position))
             word = n if output.word is None else output.word[n]
-            joint = output.query[n, i]
-            joint += output.key[word, j]
-            logits = np.tanh(joint, out=joint) @ output.weight
-            logits += output.bias
+            joint, logits = _cells(output, output.query[n, i], word, j)
             symbol = classes[n, i]
             chosen = logits[np.arange(len(n)), np.minimum(symbol, symbols - 1)]
             chosen[symbol >= symbols] = -np.inf  # out of vocabulary: copied if at all
@@ -191,11 +184,7 @@ class NumpyOps(Ops):
             least = np.log(tolerance / output.lengths[word])[:, None]
         row, position = np.nonzero(log_alpha > least)
         owner = word.take(row)
-        joint = output.query[:, 0].take(row, 0)
-        joint += output.key[owner, position]
-        np.tanh(joint, out=joint)
-        logits = joint @ output.weight
-        logits += output.bias
+        joint, logits = _cells(output, output.query[:, 0].take(row, 0), owner, position)
         cells = log_softmax(logits)
         if output.copied is not None:
             # Letters out of vocabulary that words have here need columns of their own.
@@ -225,6 +214,15 @@ class NumpyOps(Ops):
         # Whatever was chosen before is BEGIN, which has the first column.
         every = np.arange(len(like))
         return PrunedCells(np.zeros((len(like), 1), like.dtype), every, every * 0, like.shape[:2])
+
+
+def _cells(output: Output, query: Array, word: Array, position: Array) -> tuple[Array, Array]:
+    """Return tanh(q + k) [R, d_s], which overwrites ``query`` [R, d_s], and logits [R, V]."""
+    query += output.key[word, position]
+    np.tanh(query, out=query)
+    logits = query @ output.weight
+    logits += output.bias
+    return query, logits
 
 
 def _gates(joint: Array, own: Array, output: Output) -> tuple[Array, Array]:

@@ -26,10 +26,8 @@ all gates."""
 class Shared:
     """Vectors [..., D], stored without duplicates."""
 
-    values: Array
-    """[M, D]"""
-    row: Array
-    """[...] the row of ``values`` that each is."""
+    values: Array  # [M, D]
+    row: Array  # [...] the row of ``values`` that each is
 
     def project(self, matrix: Array, bias: Array | None) -> Array:
         values = self.values @ matrix
@@ -45,10 +43,8 @@ class Shared:
 class EncoderStates:
     """The encoder's states: words share those of common prefixes and of common suffixes."""
 
-    ahead: Shared
-    """[B, J, H] left to right; any at padding."""
-    back: Shared
-    """[B, J, H] right to left."""
+    ahead: Shared  # [B, J, H] left to right; any at padding
+    back: Shared  # [B, J, H] right to left
 
     def project(self, matrix: Array, bias: Array | None) -> Array:
         size = self.ahead.values.shape[1]
@@ -65,8 +61,7 @@ class LayerState(NamedTuple):
 
     h: Array  # [M, H]
     c: Array  # [M, H]
-    product: Array | None = None
-    """[M, 4H] what h adds to the next step's gates, if it is known already."""
+    product: Array | None = None  # [M, 4H] what h adds to the next gates, if it is known already
 
 
 class LSTM:
@@ -151,10 +146,8 @@ class Hidden(NamedTuple):
     """The state of a decoder after M distinct prefixes, shared by N hypotheses."""
 
     layers: tuple[LayerState, ...]
-    row: Array
-    """[N] the prefix of each hypothesis."""
-    extra: Array | None = None
-    """[M, 4H] what the extra vector adds to the gates, if it is the same at every step."""
+    row: Array  # [N] the prefix of each hypothesis
+    extra: Array | None = None  # [M, 4H] what the same extra vector adds to the gates each time
 
 
 class Decoder:

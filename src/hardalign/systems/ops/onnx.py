@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from hardalign.config import ModelConfig
-from hardalign.systems.ops import Array, Ops
+from hardalign.systems.ops import Array, Encoder, Hidden, Ops
 
 
 class Graph:
@@ -78,16 +79,16 @@ class Recorded:
         return self.graph("Unsqueeze", self, np.array(new, np.int64))
 
 
-def _binary(operator: str, swapped: bool = False) -> Callable[[Recorded, Any], Any]:
+def _operator(name: str, swapped: bool = False) -> Any:
     """Return a method that records an operator of two inputs."""
 
     def method(self: Recorded, x: Any) -> Any:
-        return self.graph(operator, *((x, self) if swapped else (self, x)))
+        return self.graph(name, *((x, self) if swapped else (self, x)))
 
     return method
 
 
-for _name, _operator in {
+OPERATORS = {
     "add": "Add",
     "sub": "Sub",
     "mul": "Mul",
@@ -98,10 +99,11 @@ for _name, _operator in {
     "eq": "Equal",
     "and": "And",
     "or": "Or",
-}.items():
-    setattr(Recorded, f"__{_name}__", _binary(_operator))
-for _name, _operator in {"add": "Add", "sub": "Sub"}.items():
-    setattr(Recorded, f"__r{_name}__", _binary(_operator, swapped=True))
+}
+for _method, _name in OPERATORS.items():
+    setattr(Recorded, f"__{_method}__", _operator(_name))
+for _method in ("add", "sub"):
+    setattr(Recorded, f"__r{_method}__", _operator(OPERATORS[_method], swapped=True))
 
 
 class Shape:
@@ -114,11 +116,15 @@ class Shape:
         return self.x.graph("Gather", self.x.graph("Shape", self.x), np.int64(axis))
 
 
-def _raise(*_: Any) -> Any:
-    raise NotImplementedError
+def _node(name: str = "", **attributes: Any) -> Any:
+    """Return an operation that is one node; without a name, one that cannot be recorded."""
 
+    def operation(xp: OnnxOps, *inputs: Any) -> Any:
+        if not name:
+            raise NotImplementedError
+        return xp.graph(name, *inputs, **attributes)
 
-not_recorded: Any = _raise
+    return operation
 
 
 class OnnxOps(Ops):
@@ -127,7 +133,10 @@ class OnnxOps(Ops):
     never = -1e30
     """Finite, so that no runtime makes a nan of a sum of nothing but log 0."""
 
-    stack = repeat = array = numpy = best = log_prob = log_joint = forward = not_recorded
+    exp, tanh, where = _node("Exp"), _node("Tanh"), _node("Where")
+    embed, log_softmax = _node("Gather"), _node("LogSoftmax", axis=-1)
+    longest = _node("ReduceMax", keepdims=0)
+    stack = repeat = array = numpy = best = log_prob = log_joint = forward = _node()
 
     def __init__(self, config: ModelConfig) -> None:
         self.config = config
@@ -138,12 +147,6 @@ class OnnxOps(Ops):
             return np.arange(stop)
         return self.graph("Range", np.int64(0), stop, np.int64(1))
 
-    def longest(self, lengths: Array) -> Array:
-        return self.graph("ReduceMax", lengths, keepdims=0)
-
-    def where(self, condition: Array, x: Any, y: Any) -> Array:
-        return self.graph("Where", condition, x, y)
-
     def concatenate(self, parts: Sequence[Array], axis: int) -> Array:
         return self.graph("Concat", *parts, axis=axis)
 
@@ -153,15 +156,6 @@ class OnnxOps(Ops):
             for size in shape
         ]
         return self.graph("ConstantOfShape", self.concatenate(sizes, 0))
-
-    def exp(self, x: Array) -> Array:
-        return self.graph("Exp", x)
-
-    def tanh(self, x: Array) -> Array:
-        return self.graph("Tanh", x)
-
-    def log_softmax(self, x: Array) -> Array:
-        return self.graph("LogSoftmax", x, axis=-1)
 
     def logsumexp(self, x: Array, axis: int = -1) -> Array:
         return self.graph("ReduceLogSumExp", x, axes=[axis], keepdims=0)
@@ -189,9 +183,6 @@ class OnnxOps(Ops):
         # Letters out of vocabulary have no number here.
         return self.graph("Gather", table, symbols)
 
-    def embed(self, table: Array, index: Array) -> Array:
-        return self.graph("Gather", table, index)
-
     def matrix(self, weight: Array) -> Array:
         return np.ascontiguousarray(weight.T)
 
@@ -199,53 +190,40 @@ class OnnxOps(Ops):
         y = self.graph("MatMul", x, matrix)
         return y if bias is None else y + bias
 
-    def encoder(self, parameters: Mapping[str, Array]) -> Encoder:
-        return Encoder(self, parameters)
+    def encoder(self, p: Mapping[str, Array]) -> Encoder:
+        return partial(encode, self, p)
 
-    def decoder(self, parameters: Mapping[str, Array]) -> Any:  # it only steps
-        return Decoder(self, parameters)
+    def decoder(self, p: Mapping[str, Array]) -> Any:  # it only steps
+        return Decoder(self, p)
 
 
-class Encoder:
-    """ONNX has the LSTM as one node that knows about padding."""
-
-    def __init__(self, xp: OnnxOps, parameters: Mapping[str, Array]) -> None:
-        self._xp, self._p = xp, parameters
-
-    def __call__(self, symbols: Array, lengths: Array) -> Array:
-        graph, config = self._xp.graph, self._xp.config
-        lengths = graph("Cast", lengths, to=TensorProto.INT32)
-        states = graph("Gather", self._p["encoder.embedding.weight"], symbols)
-        states = graph("Transpose", states, perm=[1, 0, 2])  # [J, B, ·]
-        for layer in range(config.encoder_layers):
-            names = [f"encoder.{way}.{layer}.{{}}_l0" for way in ("forwards", "backwards")]
-            states, _, _ = graph(
-                "LSTM",
-                states,
-                *_weights(self._p, names),
-                lengths,
-                outputs=3,
-                direction="bidirectional",
-                hidden_size=config.encoder,
-            )  # [J, 2, B, H]
-            states = graph("Transpose", states, perm=[0, 2, 1, 3])
-            states = graph("Reshape", states, np.array([0, 0, -1]))  # [J, B, 2H]
-        return graph("Transpose", states, perm=[1, 0, 2])
+def encode(xp: OnnxOps, p: Mapping[str, Array], symbols: Array, lengths: Array) -> Array:
+    """Record the encoder: ONNX has the LSTM as one node that knows about padding."""
+    graph, size = xp.graph, xp.config.encoder
+    lengths = graph("Cast", lengths, to=TensorProto.INT32)
+    states = graph("Gather", p["encoder.embedding.weight"], symbols)
+    states = graph("Transpose", states, perm=[1, 0, 2])  # [J, B, ·]
+    both = {"direction": "bidirectional", "hidden_size": size}
+    for layer in range(xp.config.encoder_layers):
+        names = [f"encoder.{way}.{layer}.{{}}_l0" for way in ("forwards", "backwards")]
+        inputs = (states, *_weights(p, names), lengths)
+        states, _, _ = graph("LSTM", *inputs, outputs=3, **both)  # [J, 2, B, H]
+        states = graph("Transpose", states, perm=[0, 2, 1, 3])
+        states = graph("Reshape", states, np.array([0, 0, -1]))  # [J, B, 2H]
+    return graph("Transpose", states, perm=[1, 0, 2])
 
 
 class Decoder:
     """Its state is h and c [N, layers, H], and the extra vector if there is one."""
 
-    def __init__(self, xp: OnnxOps, parameters: Mapping[str, Array]) -> None:
-        self._xp, self._p = xp, parameters
+    def __init__(self, xp: OnnxOps, p: Mapping[str, Array]) -> None:
+        self._xp, self._p = xp, p
 
-    def begin(self, rows: Any, extra: Array | None = None) -> tuple[Array, Array, Array | None]:
+    def begin(self, rows: Any, extra: Array | None = None) -> Hidden:
         sizes = (rows, self._xp.config.decoder_layers, self._xp.config.decoder)
         return self._xp.zeros(None, *sizes), self._xp.zeros(None, *sizes), extra
 
-    def step(
-        self, hidden: tuple[Array, Array, Array | None], rows: Array | None, symbols: Array
-    ) -> tuple[Array, tuple[Array, Array, Array | None]]:
+    def step(self, hidden: Hidden, rows: None, symbols: Array) -> tuple[Array, Hidden]:
         graph, config = self._xp.graph, self._xp.config
         h, c, extra = hidden
         inputs = graph("Gather", self._p["decoder.embedding.weight"], symbols)
@@ -256,11 +234,10 @@ class Decoder:
         for layer in range(config.decoder_layers):
             before = [graph("Unsqueeze", part[:, layer], np.array([0])) for part in (h, c)]
             weights = _weights(self._p, [f"decoder.lstm.{{}}_l{layer}"])
-            states, *carried = graph(
-                "LSTM", states, *weights, "", *before, outputs=3, hidden_size=config.decoder
-            )
+            inputs = (states, *weights, "", *before)
+            states, *own = graph("LSTM", *inputs, outputs=3, hidden_size=config.decoder)
             states = graph("Squeeze", states, np.array([1]))  # [1, N, H]
-            after.append(carried)  # [1, N, H] each
+            after.append(own)  # [1, N, H] each
         h, c = (
             graph("Transpose", graph("Concat", *parts, axis=0), perm=[1, 0, 2])
             for parts in zip(*after, strict=True)

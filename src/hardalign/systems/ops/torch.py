@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import torch
@@ -11,7 +12,7 @@ from torch.nn import functional as F
 
 from hardalign.config import ModelConfig
 from hardalign.data.vocabulary import PAD, UNKNOWN
-from hardalign.systems.ops import Array, Feed, Ops, Output, Transitions
+from hardalign.systems.ops import Array, Encoder, Feed, Ops, Output, Transitions
 from hardalign.systems.ops.torch_kernels import forward_algorithm, log_joint
 
 Layers = list[tuple[Tensor, Tensor]]
@@ -96,11 +97,11 @@ class TorchOps(Ops):
     def dropout(self, x: Tensor) -> Tensor:
         return F.dropout(x, self.config.dropout, self.training)
 
-    def encoder(self, parameters: Mapping[str, Tensor]) -> Encoder:
-        return Encoder(self, parameters)
+    def encoder(self, p: Mapping[str, Tensor]) -> Encoder:
+        return partial(encode, self, p)
 
-    def decoder(self, parameters: Mapping[str, Tensor]) -> Any:  # training never steps
-        return Decoder(self, parameters)
+    def decoder(self, p: Mapping[str, Tensor]) -> Any:  # training never steps
+        return Decoder(self, p)
 
     def log_prob(self, logits: Tensor, classes: Tensor) -> Tensor:
         return logits.gather(-1, classes.unsqueeze(-1)).squeeze(-1) - logits.logsumexp(-1)
@@ -112,45 +113,39 @@ class TorchOps(Ops):
     def forward(self, transitions: Transitions, emission: Tensor) -> tuple[Tensor, None]:
         return forward_algorithm(transitions, emission), None
 
-    def read(self, name: str, parameters: Mapping[str, Tensor], symbols: Tensor) -> Tensor:
+    def read(self, name: str, p: Mapping[str, Tensor], symbols: Tensor) -> Tensor:
         """Embed symbols; training reads rare ones as unknown at random."""
         rates = self.unknown_rates.get(name)
         if self.training and rates is not None:
             noise = torch.rand(symbols.shape, device=symbols.device)
             symbols = symbols.masked_fill(noise < rates.to(symbols.device)[symbols], UNKNOWN)
-        return F.embedding(symbols, parameters[f"{name}.weight"], padding_idx=PAD)
+        return F.embedding(symbols, p[f"{name}.weight"], padding_idx=PAD)
 
 
-class Encoder:
-    """A bidirectional LSTM that is unaffected by padding.
+def encode(xp: TorchOps, p: Mapping[str, Tensor], symbols: Tensor, lengths: Tensor) -> Tensor:
+    """Run a bidirectional LSTM that is unaffected by padding.
 
     PyTorch's own would start its backward direction in the padding, and packed sequences leave the
     fast CPU kernels: so the backward direction reads each word reversed within its own length.
     """
-
-    def __init__(self, xp: TorchOps, parameters: Mapping[str, Tensor]) -> None:
-        self._xp, self._p = xp, parameters
-
-    def __call__(self, symbols: Tensor, lengths: Tensor) -> Tensor:
-        xp, p = self._xp, self._p
-        position = torch.arange(symbols.shape[1], device=symbols.device)  # [J]
-        mirrored = lengths.unsqueeze(1) - 1 - position  # [B, J]
-        mirrored = torch.where(mirrored >= 0, mirrored, position)
-        word = torch.arange(len(symbols), device=symbols.device).unsqueeze(1)  # [B, 1]
-        states = xp.read("encoder.embedding", p, symbols)
-        for layer in range(xp.config.encoder_layers):
-            states = xp.dropout(states)
-            ahead = _lstm(states, p, f"encoder.forwards.{layer}")
-            back = _lstm(states[word, mirrored], p, f"encoder.backwards.{layer}")
-            states = torch.cat([ahead, back[word, mirrored]], -1)
-        return F.dropout(states, xp.config.state_dropout, xp.training)
+    position = torch.arange(symbols.shape[1], device=symbols.device)  # [J]
+    mirrored = lengths.unsqueeze(1) - 1 - position  # [B, J]
+    mirrored = torch.where(mirrored >= 0, mirrored, position)
+    word = torch.arange(len(symbols), device=symbols.device).unsqueeze(1)  # [B, 1]
+    states = xp.read("encoder.embedding", p, symbols)
+    for layer in range(xp.config.encoder_layers):
+        states = xp.dropout(states)
+        ahead = _lstm(states, p, f"encoder.forwards.{layer}")
+        back = _lstm(states[word, mirrored], p, f"encoder.backwards.{layer}")
+        states = torch.cat([ahead, back[word, mirrored]], -1)
+    return F.dropout(states, xp.config.state_dropout, xp.training)
 
 
 class Decoder:
     """An LSTM over the embedding of the previous symbol and an extra vector."""
 
-    def __init__(self, xp: TorchOps, parameters: Mapping[str, Tensor]) -> None:
-        self._xp, self._p = xp, parameters
+    def __init__(self, xp: TorchOps, p: Mapping[str, Tensor]) -> None:
+        self._xp, self._p = xp, p
         self._layers = xp.config.decoder_layers
 
     def follow(self, previous: Tensor, extra: Tensor | None) -> Tensor:

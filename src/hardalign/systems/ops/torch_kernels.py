@@ -104,10 +104,8 @@ def log_emission(
 class _Arithmetic:
     """The arithmetic of cells, shared by the forward and the backward pass."""
 
-    query: Tensor
-    """[N, d_s] exp(2q), or q itself without the shortcut."""
-    key: Tensor
-    """[M, d_s] exp(2k), or k itself."""
+    query: Tensor  # [N, d_s] exp(2q), or q itself without the shortcut
+    key: Tensor  # [M, d_s] exp(2k), or k itself
     weight: Tensor
     bias: Tensor
     shortcut: bool
@@ -168,35 +166,22 @@ def _considerable(grad: Tensor, word: Tensor, tolerance: float) -> Tensor:
 
 class _Emission(torch.autograd.Function):
     @staticmethod
-    def forward(
-        ctx: Any,
-        query: Tensor,
-        key: Tensor,
-        weight: Tensor,
-        bias: Tensor,
-        gate_weight: Tensor | None,
-        gate_bias: Tensor | None,
-        own: Tensor | None,
-        rows: Tensor,
-        columns: Tensor,
-        word: Tensor,
-        target: Tensor,
-        tolerance: float,
-    ) -> Tensor:
+    def forward(ctx: Any, *inputs: Any) -> Tensor:
+        query, key, weight, bias, gate_weight, gate_bias, own, *cells, tolerance = inputs
+        rows, columns, _, target = cells
         layer = _Arithmetic.of(query, key, weight, bias, len(target))
-        out = query.new_empty(target.shape[0])
+        out: Tensor = query.new_empty(target.shape[0])
         for part in _chunks(target.shape[0], weight):
             activation = layer.activation(rows[part], columns[part])
             logits = layer.logits(activation)
             chosen = logits.gather(1, target[part, None]).squeeze(1)
             out[part] = chosen - logits.logsumexp(-1)
-            if gate_weight is not None and gate_bias is not None and own is not None:
+            if own is not None:
                 gate = _gate_logits(activation, gate_weight, gate_bias, own[part])
                 copied = F.logsigmoid(gate).masked_fill_(own[part] != target[part], -torch.inf)
                 out[part] = torch.logaddexp(F.logsigmoid(-gate) + out[part], copied)
         gate_tensors = (gate_weight, gate_bias, own, None if own is None else out)
-        indices = (rows, columns, word, target)
-        ctx.save_for_backward(layer.query, layer.key, weight, bias, *gate_tensors, *indices)
+        ctx.save_for_backward(layer.query, layer.key, weight, bias, *gate_tensors, *cells)
         ctx.shortcut, ctx.tolerance = layer.shortcut, tolerance
         return out
 
