@@ -1,6 +1,6 @@
 """What every system should say of one pair: loops over the paper's equations, paths enumerated.
 
-``reference`` has the equations. Here alignments are walked one by one, a dictionary of paths grows
+``reference`` has the equations. Here alignments are enumerated, a dictionary of paths grows
 with every step, and probabilities are sums over it: no recursion, no log space, no padding.
 """
 
@@ -184,10 +184,10 @@ class PlainPointer:
         return logits.log_softmax(0)
 
 
-def oracle_path(table: Array, pair: Encoded, silent: int) -> list[int]:
+def oracle_path(table: Array, pair: Encoded, step_action: int) -> list[int]:
     """The actions that the aligner's best path is told as."""
     (path,) = aligner.align(table, [aligner_pair(pair)])
-    return oracle_actions(path, pair.target, silent)
+    return oracle_actions(path, pair.target, step_action)
 
 
 def _pointed(p: reference.Parameters, table: Array, pair: Encoded) -> Plain:

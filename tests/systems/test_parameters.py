@@ -35,11 +35,11 @@ def parameters(config: ModelConfig, source: int, target: int) -> int:
 
 @pytest.mark.parametrize(("corpus", "size"), PAPER)
 def test_parameters_as_in_the_paper(corpus: str, size: str):
-    unfed, merged, concatenated, _ = PAPER[corpus, size]
+    without_feeding, merged, concatenated, _ = PAPER[corpus, size]
     expected = {
-        "soft": unfed,
-        "hard": unfed,
-        "hard-sampled": unfed,
+        "soft": without_feeding,
+        "hard": without_feeding,
+        "hard-sampled": without_feeding,
         "soft-feed": merged,
         "hard-feed": merged,
         "soft-feed-large": concatenated,

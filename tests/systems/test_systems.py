@@ -98,7 +98,7 @@ def test_equals_the_network(system: str, vocabulary: Vocabulary, layers: int) ->
         assert_close(follow(runtime, pairs).log_probs(), expected)
 
 
-def walked(runtime: Answering, pair: Encoded, actions: list[int]) -> tuple[Array, Array]:
+def along(runtime: Answering, pair: Encoded, actions: list[int]) -> tuple[Array, Array]:
     """The distributions [K, V] and α [K, J] on the way along some actions."""
     state, rows = runtime.start(runtime.read(Words.of([pair]))), np.array([0])
     distributions, alphas = [], []
@@ -120,9 +120,9 @@ def test_steps_equal_the_plain_loops(system: str, vocabulary: Vocabulary, layers
         if runtime.step_action >= 0:
             actions = oracle_path(tensors["oracle.table"], pair, runtime.step_action)
             writes = [action != runtime.step_action for action in actions]
-            distributions, alpha = (rows[writes] for rows in walked(runtime, pair, actions))
+            distributions, alpha = (rows[writes] for rows in along(runtime, pair, actions))
         else:
-            distributions, alpha = walked(runtime, pair, pair.target)
+            distributions, alpha = along(runtime, pair, pair.target)
         assert distributions.shape[1] == runtime.symbols
         assert_close(distributions, expected.distributions)
         assert_close(alpha, expected.alpha)
@@ -224,11 +224,11 @@ def test_samples_are_as_frequent_as_they_are_probable(system: str) -> None:
 @systems
 @pytest.mark.parametrize("tolerance", [1e-4, 1e-2])
 def test_no_probability_is_off_by_more_than_the_tolerance(system: str, tolerance: float) -> None:
-    """After the first step, too: what a chain remembers was cut there as well.
+    """After the first step, too: what `hard-hmm` remembers was cut there as well.
 
     Then it is off by the tolerance over the probability of the symbol that was chosen.
     """
-    chain = system.startswith(("hard-hmm", "hard-monotonic"))
+    is_hmm = system.startswith(("hard-hmm", "hard-monotonic"))
     cut = 0.0
     for seed in range(3):
         runtime, pairs = tiny_runtime(system, seed=seed, scale=8.0), random_pairs(8, seed=seed)
@@ -245,7 +245,7 @@ def test_no_probability_is_off_by_more_than_the_tolerance(system: str, tolerance
             cut = max(cut, off.max())
             exact, about = one.state, other.state
             previous = one.log_probs[:, 1:4].argmax(1) + END + 1
-            if chain:
+            if is_hmm:
                 bound = bound + bound / np.exp(one.log_probs[rows, previous - END])[:, None]
     mixes = SYSTEMS[system.split()[0]].alignment == "posterior"
     assert (cut > 0) == mixes  # or nothing was left out, and the test would prove little

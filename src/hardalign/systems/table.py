@@ -101,7 +101,7 @@ SYSTEMS = {
     "hard-sampled": System(
         f"{_ATTENTION}:HardSampled",
         "hard attention trained by REINFORCE, predicting like hard",
-        paper="R",
+        "R",
     ),
     "monotonic": System(
         "hardalign.systems.monotonic:Monotonic",

@@ -154,13 +154,12 @@ class Decoder:
     """An LSTM over target symbols, or cells in systems with input feeding."""
 
     def __init__(self, tensors: Mapping[str, Array]) -> None:
-        names = [
-            f"decoder.cells.{k}" for k in range(100) if f"decoder.cells.{k}.weight_hh" in tensors
-        ]
-        self._layers = [LSTM(tensors, name, "") for name in names] or [
-            LSTM(tensors, "decoder.lstm", f"_l{k}")
-            for k in range(100)
-            if f"decoder.lstm.weight_hh_l{k}" in tensors
+        names = [(f"decoder.cells.{k}", "") for k in range(100)]
+        names += [("decoder.lstm", f"_l{k}") for k in range(100)]
+        self._layers = [
+            LSTM(tensors, name, suffix)
+            for name, suffix in names
+            if f"{name}.weight_hh{suffix}" in tensors
         ]
         embedding = tensors["decoder.embedding.weight"]
         width = embedding.shape[1]
@@ -233,11 +232,10 @@ class Decoder:
         return np.where(symbols < len(self._table), symbols, UNKNOWN)
 
     def _extra_gates(self, vectors: Array) -> Array:
-        """Return what extra vectors [..., E] add to the gates, [..., 4H]."""
-        rows = vectors.reshape(-1, vectors.shape[-1])
+        """Return what extra vectors [N, E] add to the gates, [N, 4H]."""
         for matrix in self._extra:
-            rows = rows @ matrix
-        return rows.reshape(*vectors.shape[:-1], -1)
+            vectors = vectors @ matrix
+        return vectors
 
     def _advance(
         self, projected: Array, layers: Sequence[LayerState], rows: Array | None

@@ -14,7 +14,7 @@ from torch import Tensor
 import reference
 from hardalign.data.vocabulary import Encoded
 from hardalign.errors import HardalignError
-from hardalign.systems import network as objectives
+from hardalign.systems import network
 from hardalign.systems.network import Batch, Network, collate
 from helpers import TINY, random_pair, random_pairs, tiny_config, tiny_model, widened
 
@@ -36,7 +36,7 @@ def gradient(value: Tensor, model: Network) -> Gradient:
 
 def deal(monkeypatch: pytest.MonkeyPatch, rule: Callable[[Tensor], Tensor]) -> None:
     """Has positions dealt by a rule instead of drawn."""
-    monkeypatch.setattr(objectives, "draw", rule)
+    monkeypatch.setattr(network, "draw", rule)
 
 
 def average(model: Network) -> Tensor:
@@ -133,7 +133,7 @@ def test_a_bias_would_be_found_out(
     system: str, function: str, fault: Callable[..., Tensor], monkeypatch: pytest.MonkeyPatch
 ):
     model = tiny_model(system)
-    monkeypatch.setattr(objectives, function, fault)
+    monkeypatch.setattr(network, function, fault)
     estimate = gradient(EXPECTED[system](model, PAIRS[0], monkeypatch), model)
     bound = BOUNDS[system](reference.parameters(model), PAIRS[0].source, PAIRS[0].target)
     exact = gradient(-bound, model)
@@ -167,7 +167,7 @@ def spread(rows: dict[str, Tensor]) -> float:
 def test_leaving_one_out_lowers_the_variance(monkeypatch: pytest.MonkeyPatch):
     model = tiny_model("hard-sampled", dropout=0.0)
     with_others = spread(estimates(model))
-    monkeypatch.setattr(objectives, "leave_one_out", lambda rewards: rewards)
+    monkeypatch.setattr(network, "leave_one_out", lambda rewards: rewards)
     assert with_others < 0.8 * spread(estimates(model))
 
 

@@ -1,4 +1,4 @@
-"""The chain's recursions against all paths, one by one."""
+"""The recursions of an HMM lattice against all paths, one by one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hardalign.systems.ops.numpy import NumpyOps
 from systems.plain import Array, Plain, enumerated
 
 
-def random_chains(
+def random_lattices(
     pairs: int, steps: int, positions: int, *, monotone: bool, seed: int = 0
 ) -> tuple[HMMLattice, list[Plain]]:
     """Chains of all lengths up to some, padded, and what is true of each."""
@@ -49,8 +49,8 @@ def random_chains(
 def test_equals_the_enumeration_of_paths(
     monotone: bool, steps: int, positions: int, seed: int
 ) -> None:
-    chain, expected = random_chains(4, steps, positions, monotone=monotone, seed=seed)
-    log_probs, weights, path = chain.log_probs(), chain.weights(), chain.best_path()
+    lattice, expected = random_lattices(4, steps, positions, monotone=monotone, seed=seed)
+    log_probs, weights, path = lattice.log_probs(), lattice.weights(), lattice.best_path()
     for p, own in enumerate(expected):
         length, width = own.weights.shape
         np.testing.assert_allclose(log_probs[p, :length], own.log_probs, rtol=0, atol=1e-10)
@@ -62,9 +62,9 @@ def test_equals_the_enumeration_of_paths(
 
 @pytest.mark.parametrize("monotone", [False, True])
 def test_samples_are_as_frequent_as_they_are_probable(monotone: bool) -> None:
-    chain, expected = random_chains(3, 3, 3, monotone=monotone, seed=1)
+    lattice, expected = random_lattices(3, 3, 3, monotone=monotone, seed=1)
     count = 40_000
-    paths = chain.samples(np.random.default_rng(0).random((3, 3, count)))
+    paths = lattice.samples(np.random.default_rng(0).random((3, 3, count)))
     assert paths.shape == (3, 3, count)
     for drawn, own in zip(paths, expected, strict=True):
         frequencies = Counter(map(tuple, drawn[: len(own.weights)].T.tolist()))
@@ -75,9 +75,9 @@ def test_samples_are_as_frequent_as_they_are_probable(monotone: bool) -> None:
 
 
 def test_noise_at_its_ends_draws_what_is_possible() -> None:
-    chain, expected = random_chains(2, 4, 4, monotone=True, seed=2)
+    lattice, expected = random_lattices(2, 4, 4, monotone=True, seed=2)
     for value in (0.0, np.nextafter(1.0, 0.0)):
-        paths = chain.samples(np.full((2, 4, 1), value))[..., 0]
+        paths = lattice.samples(np.full((2, 4, 1), value))[..., 0]
         for path, own in zip(paths, expected, strict=True):
             assert own.paths[tuple(path[: len(own.weights)].tolist())] > 0
 
@@ -88,9 +88,9 @@ def test_a_long_chain_neither_overflows_nor_loses_its_sum() -> None:
     moves = generator.dirichlet(np.ones(positions), positions)
     emission = np.full((1, steps, positions), -700.0)
     moved = np.log(moves)[None, None]
-    chain = HMMLattice(NumpyOps(), lambda _: moved, emission, np.ones((1, steps), bool))
-    np.testing.assert_allclose(chain.log_probs(), -700.0)
-    weights: Array = chain.weights()
+    lattice = HMMLattice(NumpyOps(), lambda _: moved, emission, np.ones((1, steps), bool))
+    np.testing.assert_allclose(lattice.log_probs(), -700.0)
+    weights: Array = lattice.weights()
     np.testing.assert_allclose(weights.sum(-1), 1.0)
     # Nothing is emitted anywhere in particular: where one is, is where the moves lead.
     share = moves[0]
