@@ -20,7 +20,7 @@ of k of them is, on average, a lower bound of log p(y | x) that rises with k.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -93,8 +93,7 @@ class Network(nn.Module):
         for name, parameter in declared.items():
             self._declare(name, parameter)
         self.xp = TorchOps(config)
-        self._tensors = self.state_dict(keep_vars=True)
-        self.system: Any = kind(self.xp, config, vocabulary, self._tensors)
+        self.system: Any = kind(self.xp, config, vocabulary, _Parameters(self, list(declared)))
         if isinstance(self.system, Monotonic):
             self.prepare([])
 
@@ -118,12 +117,6 @@ class Network(nn.Module):
             module.register_parameter(leaf, nn.Parameter(value))
         else:
             module.register_buffer(leaf, value)
-
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Network:
-        """Move or cast all tensors; torch replaces buffers then."""
-        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
-        self._tensors.update(self.state_dict(keep_vars=True))
-        return self
 
     def train(self, mode: bool = True) -> Network:
         """Switch dropout on or off."""
@@ -184,6 +177,26 @@ class Network(nn.Module):
         if self.training:
             average.lerp_(rewards[mask].mean().to(average), 1 - DISCOUNT)
         return centred
+
+
+class _Parameters(Mapping[str, Tensor]):
+    """A network's tensors by their dotted names, whatever torch replaces them by."""
+
+    def __init__(self, network: nn.Module, names: Sequence[str]) -> None:
+        paths = {name: name.rpartition(".") for name in names}
+        self._where = {
+            name: (network.get_submodule(path), leaf) for name, (path, _, leaf) in paths.items()
+        }
+
+    def __getitem__(self, name: str) -> Tensor:
+        module, leaf = self._where[name]
+        return getattr(module, leaf)  # type: ignore[no-any-return]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._where)
+
+    def __len__(self) -> int:
+        return len(self._where)
 
 
 def positions(network: Network, batch: Batch) -> Tensor:
