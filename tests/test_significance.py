@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hardalign.significance import DRAWS, Floats, compare, holm, wilcoxon
+from hardalign.metrics import DRAWS, Floats, compare, holm, wilcoxon
 
 THIRDS = [-1, -2 / 3, -1 / 3, 0, 1 / 3, 2 / 3, 1]
 """What items differ by where two systems have three seeds each."""

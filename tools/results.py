@@ -22,7 +22,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import matplotlib as mpl
 import numpy as np
+from matplotlib.figure import Figure
 
 from hardalign.data.corpora import registry
 from hardalign.errors import InputError
@@ -39,13 +41,13 @@ from hardalign.experiments.paper import (
     paper_corpora,
     paper_name,
     published,
+    published_accuracy,
     task_of,
 )
-from hardalign.experiments.report import save_figures
+from hardalign.experiments.report import Cell, Cells, Setting, average, collect
 from hardalign.experiments.run import Result, Run, read_results
-from hardalign.experiments.tables import Cell, Cells, Setting, average, collect
-from hardalign.files import write_bytes
-from hardalign.significance import LEVEL, wilcoxon
+from hardalign.files import whole_file, write_bytes
+from hardalign.metrics import LEVEL, wilcoxon
 from hardalign.table import MISSING, number, with_deviation
 
 ROOT = Path(__file__).parents[1]
@@ -63,6 +65,10 @@ NEAR = 1.5
 DATA_SETS = 63
 """The paper's but ArEn, whose training file could not be had."""
 _BLOCK = re.compile(r"(<!-- results:(\S+)((?: \S+)*) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+COLOURS = ("#0072B2", "#56B4E9", "#D55E00", "#E69F00", "#009E73", "#CC79A7", "#000000")
+"""A palette for colour-blind readers, too (Okabe & Ito)."""
+MARKERS = "os^vDPX*"
 
 Row = list[str]
 
@@ -404,6 +410,54 @@ def _short(corpus: str) -> str:
     return name if name != name.lower() else name.capitalize()
 
 
+def save_figure(path: Path, cells: Cells) -> None:
+    """Draw runs by the paper's recipe over the paper's figures, if there are any."""
+    style: dict[Any, Any] = {"svg.fonttype": "path", "svg.hashsalt": "hardalign", "font.size": 9}
+    with mpl.rc_context(style):
+        figure = draw_paper({s: systems for s, systems in cells.items() if not s.overrides})
+        if figure is not None:
+            with whole_file(path) as file:
+                figure.savefig(file, format="svg", metadata={"Date": None}, bbox_inches="tight")
+
+
+def draw_paper(cells: Cells) -> Figure | None:
+    """Draw our accuracy over the paper's, a panel per task, a dot per data set and system."""
+    points = [
+        (setting, system, paper, cell.accuracy)
+        for setting, systems in cells.items()
+        for system, cell in systems.items()
+        if (paper := published_accuracy(setting.corpus, setting.size, system)) is not None
+    ]
+    tasks = list(dict.fromkeys(setting.task for setting, *_ in points))
+    if not tasks:
+        return None
+    figure = Figure((1.6 + 2.9 * len(tasks), 3.6), layout="constrained")
+    axes = figure.subplots(1, len(tasks), squeeze=False)[0]
+    marks: dict[str, Any] = {}
+    order = in_order({system for _, system, _, _ in points})
+    for ax, task in zip(axes, tasks, strict=True):
+        shown = [point for point in points if point[0].task == task]
+        values = [accuracy for _, _, *accuracies in shown for accuracy in accuracies]
+        ends = min(values) - 1, max(values) + 1
+        ax.plot(ends, ends, color="#999999", linewidth=0.8, zorder=0)
+        for setting, system, paper, ours in shown:
+            index, small = order.index(system), setting.size == "small"
+            colour = COLOURS[index % len(COLOURS)]
+            look: dict[str, Any] = {"markerfacecolor": colour if small else "none", "alpha": 0.8}
+            name = f"{system} ({paper_name(system)})" + ("" if small else ", large")
+            mark = MARKERS[index % len(MARKERS)]
+            marks[name] = ax.plot([paper], [ours], mark, color=colour, markersize=4, **look)[0]
+        ax.set_title(TASKS[task], fontsize=9)
+        ax.set_xlabel("accuracy in the paper, %")
+        ax.set_aspect("equal")
+        ax.grid(color="#e5e5e5", linewidth=0.6)
+        ax.tick_params(length=0)
+        ax.spines[:].set_visible(False)
+    axes[0].set_ylabel("our accuracy, %")
+    figure.legend(list(marks.values()), list(marks), frameon=False, loc="outside right upper")
+    return figure
+
+
 def main(folders: Iterable[Path]) -> None:
     """Add the runs of folders to the record, and write the pages anew."""
     for folder in folders:
@@ -411,7 +465,7 @@ def main(folders: Iterable[Path]) -> None:
     cells = collect(read_record(RECORD))
     for path in PAGES:
         path.write_text(written(path.read_text("utf-8"), cells), "utf-8")
-    save_figures(DOCS, cells)
+    save_figure(DOCS / "against-paper.svg", cells)
 
 
 if __name__ == "__main__":

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from hardalign.data.corpora import load_corpus
     from hardalign.predictor import Prediction, Predictor, load
     from hardalign.training.api import train
-    from hardalign.training.checkpoint import torch_module
     from hardalign.training.members import join
+    from hardalign.training.run import torch_module
 
 __version__ = "0.3.0"
 
@@ -45,7 +45,7 @@ _HOMES = {
     "join": "training.members",
     "load": "predictor",
     "load_corpus": "data.corpora",
-    "torch_module": "training.checkpoint",
+    "torch_module": "training.run",
     "train": "training.api",
 }
 

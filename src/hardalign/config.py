@@ -36,21 +36,13 @@ DEFAULT_SYSTEM = "hard-hmm"
 
 
 def option(default: T, text: str) -> T:
-    """Declares a field with its default and its help."""
+    """Declare a field with its default and its help."""
     return field(default=default, metadata={"help": text})
 
 
-def convert(name: str, value: Any, *, owner: type, text: bool = False) -> Any:
-    """Returns the value of a field if it is of its type and within its range.
-
-    Raises:
-        HardalignError: If it is not.
-    """
-    return _convert(name, value, _hints(owner)[name], text)
-
-
-def _convert(name: str, value: Any, kind: Any, text: bool) -> Any:
-    if text and isinstance(value, str) and type(None) in get_args(kind) and value == "none":
+def _convert(name: str, value: Any, kind: Any, text: bool = False) -> Any:
+    """Return the value of a field, checked; ``text`` reads it from a string."""
+    if text and value == "none" and type(None) in get_args(kind):
         return None
     try:
         return msgspec.convert(value, kind, strict=not text)
@@ -62,8 +54,8 @@ def _convert(name: str, value: Any, kind: Any, text: bool) -> Any:
 
 
 @cache
-def _hints(owner: Any) -> dict[str, Any]:
-    """Returns the fields of a dataclass with their types."""
+def _kinds(owner: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass with their types."""
     hints = get_type_hints(owner, include_extras=True)
     return {one.name: hints[one.name] for one in fields(owner)}
 
@@ -75,38 +67,28 @@ class _Settings:
     """What earlier versions called a field; None where there is none any more."""
 
     def __post_init__(self) -> None:
-        for name, kind in _hints(type(self)).items():  # type: ignore[arg-type]
-            object.__setattr__(self, name, _convert(name, getattr(self, name), kind, False))
+        for name, kind in _kinds(type(self)).items():  # type: ignore[arg-type]
+            object.__setattr__(self, name, _convert(name, getattr(self, name), kind))
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the settings as JSON can hold them."""
+        """Return the settings as JSON can hold them."""
         return asdict(self)  # type: ignore[call-overload, no-any-return]
 
     @classmethod
     def from_dict(cls, values: object) -> Self:
-        """Rebuilds settings that ``to_dict`` made, maybe of an earlier version.
-
-        Raises:
-            HardalignError: If a setting is unknown or out of range, or there are none at all.
-        """
+        """Rebuild settings that ``to_dict`` made, maybe in an earlier version."""
         if not isinstance(values, dict):
             raise HardalignError(f"{cls.__name__} must be an object, not {values!r:.100}")
-        known: dict[str, Any] = {}
-        for name, value in values.items():
-            if (new := cls._renamed.get(name, name)) is not None:
-                known[new] = value
-        if unknown := known.keys() - _hints(cls):  # type: ignore[arg-type]
+        renamed: dict[Any, Any] = {cls._renamed.get(k, k): value for k, value in values.items()}
+        renamed.pop(None, None)
+        if unknown := renamed.keys() - _kinds(cls):  # type: ignore[arg-type]
             raise HardalignError(f"{cls.__name__} has an unknown entry {min(unknown)!r:.100}")
-        return cls(**known)
+        return cls(**renamed)
 
 
 @dataclass(frozen=True)
 class ModelConfig(_Settings):
-    """What a model is made of: the paper's hyperparameter table. The defaults are its *small*.
-
-    Raises:
-        HardalignError: If a setting is out of its range.
-    """
+    """What a model is made of: the paper's hyperparameter table. The defaults are its *small*."""
 
     system: str = option(DEFAULT_SYSTEM, "One of the systems that `hardalign info` lists.")
     embedding: Width = option(100, "Width of source and target embeddings, d_e.")
@@ -135,11 +117,7 @@ class ModelConfig(_Settings):
 
 @dataclass(frozen=True)
 class TrainingConfig(_Settings):
-    """How a model is trained. ``hardalign.training.recipe`` says what each recipe makes of it.
-
-    Raises:
-        HardalignError: If a setting is out of its range.
-    """
+    """How a model is trained. ``hardalign.training.recipe`` says what each recipe makes of it."""
 
     recipe: Recipe = option(
         "auto", "auto: one cosine, by the amount of data; paper: the paper's, halving the rate."
@@ -169,7 +147,7 @@ class TrainingConfig(_Settings):
 
     @classmethod
     def from_dict(cls, values: object) -> Self:
-        """Rebuilds settings; before 0.3 there was but the paper's recipe."""
+        """Rebuild settings; before 0.3 the paper's recipe was the only one."""
         if isinstance(values, dict):
             values = {"recipe": "paper", **values}
         return super().from_dict(values)
@@ -194,11 +172,7 @@ SETTINGS = {
 
 
 def find_size(name: str) -> ModelConfig:
-    """Returns the settings of a size.
-
-    Raises:
-        HardalignError: If there is none of that name.
-    """
+    """Return the settings of a size."""
     if name not in SIZES:
         raise HardalignError(f"no size is called {name!r}; there are {', '.join(SIZES)}")
     return SIZES[name]
@@ -207,36 +181,27 @@ def find_size(name: str) -> ModelConfig:
 def check_settings(
     settings: Mapping[str, Any], *, text: bool = False, others: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Returns settings by name with values of their types; 5 and 5.0 become equal.
+    """Return settings by name with values of their types; 5 and 5.0 become equal.
 
-    Args:
-        settings: Names and values.
-        text: Whether values are strings to read, as on the command line.
-        others: Further names that are known, with their types.
-
-    Raises:
-        HardalignError: If a name is unknown (with the nearest one), or a value out of range.
+    ``text`` reads values from strings, as on the command line; ``others`` are further names with
+    their types. An unknown name is refused with the nearest one.
     """
-    others, checked = others or {}, {}
-    for name, value in settings.items():
-        if name in others:
-            checked[name] = _convert(name, value, others[name], text)
-        elif name in SETTINGS:
-            checked[name] = convert(name, value, owner=SETTINGS[name][0], text=text)
-        else:
-            known = [*SETTINGS, *others]
+    known = {name: _kinds(owner)[name] for name, (owner, _) in SETTINGS.items()}
+    known.update(others or {})
+    for name in settings:
+        if name not in known:
             old = {**ModelConfig._renamed, **TrainingConfig._renamed}.get(name)
             near = [old] if old else get_close_matches(name, known, 1, 0.5)
             advice = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
             raise HardalignError(f"no setting is called {name!r}; {advice}")
-    return checked
+    return {name: _convert(name, value, known[name], text) for name, value in settings.items()}
 
 
 def of_model(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns those of some settings that are fields of ``ModelConfig``."""
+    """Return those of some settings that are fields of ``ModelConfig``."""
     return {name: one for name, one in settings.items() if SETTINGS[name][0] is ModelConfig}
 
 
 def of_training(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns those of some settings that are fields of ``TrainingConfig``."""
+    """Return those of some settings that are fields of ``TrainingConfig``."""
     return {name: one for name, one in settings.items() if SETTINGS[name][0] is TrainingConfig}

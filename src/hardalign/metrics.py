@@ -1,20 +1,42 @@
-"""How good predictions are: ACC, WER, PER, MFS and MLD, as the paper computes them.
+"""How good predictions are, as the paper computes it, and whether a system is better than another.
 
-Everything is counted in symbols, not characters: the phoneme ``AE1`` is one symbol.
+ACC, WER, PER, MFS and MLD are counted in symbols, not characters: the phoneme ``AE1`` is one. A
+prediction is compared with the *closest* of its references: the one at the smallest edit distance,
+and of those the longest, so the order of the references never matters.
 
-A prediction is compared with the *closest* of its references: the one at the smallest edit
-distance, and of those the longest. All figures of an item depend only on its distance and that
-length, so the order of the references never matters.
+Two systems that answered the same items have a paired difference for each:
+
+- *Approximate randomisation* (p): if the systems were alike, the sign of each difference would be
+  arbitrary. How often is the mean difference as large as observed when all signs are random?
+- *Paired bootstrap* (interval): the middle 95% of the means of resampled sets of items.
+- *Wilcoxon's signed-rank test*: paired over data sets, one difference each; exact.
+
+With several data sets the statistic of the first two is the mean over data sets of their mean
+differences (each counts the same, as in the paper's averages), and items are drawn within their own
+data set. The differences take few distinct values, so counts are drawn instead of items: the
+distribution is the same, and the cost does not grow with the number of items. None of these tests
+knows about other seeds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import fsum
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 from rapidfuzz.distance import Levenshtein
+
+DRAWS = 10_000
+SEED = 0
+LEVEL = 0.05
+"""Differences with a smaller p are called significant."""
+TEST = f"approximate randomisation over items, two-sided, {DRAWS:,} draws, seed {SEED}"
+
+Floats = NDArray[np.float64]
+K = TypeVar("K")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,19 +55,14 @@ class Item:
 
     @property
     def error_rate(self) -> float:
-        """Distance per reference symbol; an empty reference counts as one symbol long.
-
-        So an empty prediction of an empty reference has rate 0, and every superfluous symbol
-        costs 1.
-        """
+        """Distance per reference symbol; an empty reference counts as one symbol long."""
         return self.distance / max(1, self.reference_length)
 
     @property
     def f_score(self) -> float:
         """FS of the paper's appendix on MFS; 1 where both strings are empty.
 
-        With LCS = (|c| + |r| - ED) / 2, R = LCS / |r| and P = LCS / |c|, the harmonic mean
-        2RP / (R + P) is 2 LCS / (|c| + |r|), which also covers R = P = 0.
+        The harmonic mean of LCS / |r| and LCS / |c| with LCS = (|c| + |r| - ED) / 2.
         """
         lengths = self.prediction_length + self.reference_length
         return 1 - self.distance / lengths if lengths else 1.0
@@ -62,10 +79,7 @@ class Metrics:
     wer: float
     """Word error rate in percent: 100 - acc."""
     per: float
-    """Phoneme error rate, word mean: the mean over items of distance / reference length.
-
-    The paper's PER, a fraction (0.073).
-    """
+    """Phoneme error rate, word mean of distance / reference length: the paper's, as 0.073."""
     per_corpus: float
     """Phoneme error rate, corpus level: sum of distances / sum of reference lengths."""
     mfs: float
@@ -74,17 +88,12 @@ class Metrics:
     """Mean Levenshtein distance."""
 
     def to_dict(self) -> dict[str, int | float]:
-        """Returns the figures by name, ready for JSON."""
+        """Return the figures by name, ready for JSON."""
         return asdict(self)
 
 
 def score_item(prediction: Sequence[str], references: Sequence[Sequence[str]]) -> Item:
-    """Compare one prediction with the closest of its references.
-
-    Args:
-        prediction: The predicted symbols; may be empty.
-        references: One or more correct answers, each a sequence of symbols; may be empty ones.
-    """
+    """Compare one prediction with the closest of its references, of which there is at least one."""
     if not references:
         raise ValueError("an item needs at least one reference")
     # rapidfuzz compares symbols by their 64-bit hashes: whole symbols, whatever their spelling.
@@ -108,7 +117,7 @@ def evaluate(
 
 
 def summarize(items: Sequence[Item]) -> Metrics:
-    """Returns the metrics of scored items."""
+    """Return the metrics of scored items."""
     if not items:
         raise ValueError("nothing to evaluate")
     n = len(items)
@@ -128,7 +137,7 @@ def summarize(items: Sequence[Item]) -> Metrics:
 def intervals(
     items: Sequence[Item], *, level: float = 0.95, resamples: int = 1000, seed: int = 0
 ) -> dict[str, tuple[float, float]]:
-    """Returns by name the percentile bootstrap interval of each metric, over the items."""
+    """Return by name the percentile bootstrap interval of each metric, over the items."""
     columns = np.array(
         [
             (100.0 * i.correct, i.error_rate, i.distance, i.reference_length, i.f_score)
@@ -149,11 +158,10 @@ def intervals(
 def calibration_error(
     confidences: Sequence[float], correct: Sequence[bool], bins: int = 10
 ) -> float:
-    """Returns the expected calibration error of whole predictions, 0 to 1.
+    """Return the expected calibration error of whole predictions, 0 to 1.
 
-    Predictions are put into bins of equal width by their confidence, p(prediction | source). The
-    error is the mean over predictions of how far their bin's share of right ones is from its mean
-    confidence: Σ_b n_b / n · |right_b / n_b - confidence_b / n_b|.
+    That is Σ_b n_b / n · |right_b / n_b - confidence_b / n_b| over bins of equal width of the
+    confidence, p(prediction | source).
 
     >>> calibration_error([0.9, 0.9], [True, False])
     0.4
@@ -162,3 +170,101 @@ def calibration_error(
     for confidence, right in zip(confidences, correct, strict=True):
         gaps[min(int(confidence * bins), bins - 1)] += right - confidence
     return fsum(map(abs, gaps)) / len(confidences)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How much better one system is than another on the same items."""
+
+    difference: float
+    """Mean over data sets of the mean difference of their items."""
+    p: float
+    """Probability of a difference at least as large if the systems were alike."""
+    low: float
+    high: float
+    """The 95% interval of the difference."""
+    data_sets: int
+    items: int
+
+
+def compare(differences: Sequence[Floats]) -> Comparison:
+    """Test the differences of paired items, first system minus second, of each data set."""
+    if not differences or any(len(items) == 0 for items in differences):
+        raise ValueError("nothing to compare: a data set without items")
+    difference = float(np.mean([items.mean() for items in differences]))
+    # Two generators, so that p does not depend on which system comes first.
+    signs, samples = np.random.default_rng(SEED), np.random.default_rng(SEED)
+    flipped, resampled = np.zeros(DRAWS), np.zeros(DRAWS)
+    for items in differences:
+        flipped += _flipped_means(items, signs)
+        resampled += _resampled_means(items, samples)
+    # A draw that equals the observed difference must count, whatever the rounding of its sum.
+    as_large = np.abs(flipped / len(differences)) >= abs(difference) - 1e-12
+    low, high = np.quantile(resampled / len(differences), [0.025, 0.975])
+    return Comparison(
+        difference,
+        # The observed signs are one of the draws: p is never 0, and the test keeps its level.
+        p=float((1 + as_large.sum()) / (1 + DRAWS)),
+        low=float(low),
+        high=float(high),
+        data_sets=len(differences),
+        items=sum(map(len, differences)),
+    )
+
+
+def compare_all(differences: Mapping[K, Sequence[Floats]]) -> dict[K, tuple[Comparison, float]]:
+    """Compare several pairs that are reported together, with p corrected by ``holm``."""
+    tests = {key: compare(data_sets) for key, data_sets in differences.items()}
+    corrected = holm({key: test.p for key, test in tests.items()})
+    return {key: (test, corrected[key]) for key, test in tests.items()}
+
+
+def holm(values: Mapping[K, float]) -> dict[K, float]:
+    """Correct the p values of tests that are made together by Holm's method.
+
+    >>> holm({"a": 0.01, "b": 0.04, "c": 0.03})
+    {'a': 0.03, 'c': 0.06, 'b': 0.06}
+    """
+    adjusted, largest = {}, 0.0
+    for rank, test in enumerate(sorted(values, key=values.__getitem__)):
+        largest = max(largest, min(1.0, (len(values) - rank) * values[test]))
+        adjusted[test] = largest
+    return adjusted
+
+
+def wilcoxon(differences: Sequence[float]) -> float:
+    """Return p of Wilcoxon's signed-rank test, two-sided and exact; zeros are left out.
+
+    >>> wilcoxon([1.0, 2.0, 3.0, 4.0])
+    0.125
+    """
+    values = np.round([value for value in differences if round(value, 9) != 0], 9)
+    sizes = np.abs(values)
+    # Twice the mean rank of ties, so that ranks are integers.
+    ranks = [int((sizes < size).sum() + (sizes <= size).sum()) + 1 for size in sizes]
+    counts = np.ones(1)  # of all assignments of signs, by the sum of the positive ranks
+    for rank in ranks:
+        counts = np.pad(counts, (0, rank)) + np.pad(counts, (rank, 0))
+    positive = sum(rank for rank, value in zip(ranks, values, strict=True) if value > 0)
+    smaller = min(positive, sum(ranks) - positive)
+    return min(1.0, float(2 * counts[: smaller + 1].sum() / counts.sum()))
+
+
+def _flipped_means(differences: Floats, random: np.random.Generator) -> Floats:
+    """Return means with all signs drawn at random, [DRAWS]."""
+    sizes, counts = _values(np.abs(differences[differences != 0]))
+    positive = random.binomial(counts, 0.5, size=(DRAWS, len(counts)))
+    return np.asarray((2 * positive - counts) @ sizes / len(differences))
+
+
+def _resampled_means(differences: Floats, random: np.random.Generator) -> Floats:
+    """Return means of items drawn with replacement, [DRAWS]."""
+    values, counts = _values(differences)
+    samples = random.multinomial(len(differences), counts / counts.sum(), size=DRAWS)
+    return np.asarray(samples @ values / len(differences))
+
+
+def _values(numbers: Floats) -> tuple[Floats, NDArray[np.int64]]:
+    """Return the distinct numbers and how often each occurs; 1/3 - 1/3 and 2/3 - 2/3 are one."""
+    values, counts = np.unique(np.round(numbers, 12), return_counts=True)
+    return values, counts

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -13,36 +14,36 @@ from hardalign.search import Search, find_strings, predictions
 from hardalign.systems.ensemble import Ensemble, Tempered
 from hardalign.training import calibration
 from hardalign.training.calibration import fit_temperature
-from hardalign.training.run import Development
 from helpers import TINY, random_pair, tiny_runtime
+
+
+class Development(NamedTuple):
+    words: list
+    pairs: list
 
 
 def drawn(runtime, words=400):
     """A development set whose targets a model has drawn itself."""
     sources = [random_pair(1 + k % 4, 0, seed=k) for k in range(words)]
-    pairs, references = [], []
+    pairs, items = [], []
     drawn = find_strings(Batch(runtime, sources), Search(samples=1))
     for source, (one,) in zip(sources, drawn, strict=True):
         symbols = one.symbols
-        references.append((TINY.target.decode(symbols),))
+        items.append((source, (TINY.target.decode(symbols),)))
         if one.finished:
             pairs.append(Encoded(source.source, source.tags, [*symbols, END]))
-    return Development(pairs, 0, sources, references)
+    return Development(items, pairs)
 
 
 def fit(runtime, development):
-    return fit_temperature(runtime, development, TINY)
+    return fit_temperature(runtime, development.words, development.pairs, TINY)
 
 
 def judged(runtime, development):
     """How well the probabilities of the model's answers tell which of them are right."""
     scores = []
-    for source, references, best in zip(
-        development.sources,
-        development.references,
-        predictions(runtime, development.sources),
-        strict=True,
-    ):
+    answers = predictions(runtime, [source for source, _ in development.words])
+    for (source, references), best in zip(development.words, answers, strict=True):
         p = math.exp(log_likelihoods(runtime, [replace(source, target=[*best.symbols, END])])[0])
         right = TINY.target.decode(best.symbols) in references
         scores.append(math.log(p if right else 1 - p))
@@ -87,14 +88,14 @@ def test_where_all_answers_are_right_the_likelihood_decides():
     sources = [random_pair(2, 0, seed=k) for k in range(30)]
     best = predictions(runtime, sources)
     references = [(TINY.target.decode(one.symbols),) for one in best]
-    development = Development([], 0, sources, references)
-    assert fit(runtime, development) == 1  # there are no pairs
+    words = list(zip(sources, references, strict=True))
+    assert fit(runtime, Development(words, [])) == 1  # there are no pairs
     pairs = drawn(Tempered(runtime, 2.0)).pairs
-    assert fit(runtime, replace(development, pairs=pairs)) == pytest.approx(2, rel=0.15)
+    assert fit(runtime, Development(words, pairs)) == pytest.approx(2, rel=0.15)
 
 
 def test_without_pairs_the_temperature_is_1():
-    assert fit(tiny_runtime(), Development([], 0, [], [])) == 1
+    assert fit(tiny_runtime(), Development([], [])) == 1
 
 
 def test_the_calibration_error_of_figures_made_by_hand():

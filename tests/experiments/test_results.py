@@ -6,13 +6,17 @@ import importlib.util
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
+from xml.etree import ElementTree
 
+import matplotlib as mpl
 import pytest
 
 from experiments.helpers import result, right
 from hardalign.errors import InputError
+from hardalign.experiments.paper import TASKS
+from hardalign.experiments.report import collect
 from hardalign.experiments.run import DataFiles, Run
-from hardalign.experiments.tables import collect
+from hardalign.systems import SYSTEMS
 
 ROOT = Path(__file__).parents[2]
 
@@ -127,3 +131,45 @@ def test_damaged(results: ModuleType, tmp_path: Path) -> None:
     path.write_text('{"corpus": "toy:copy"}\n')
     with pytest.raises(InputError, match=r"runs\.jsonl, line 1: is not a result"):
         results.read_record(path)
+
+
+def test_a_figure_of_the_papers_recipe(results: ModuleType, tmp_path: Path) -> None:
+    before = dict(mpl.rcParams)
+    path = tmp_path / "figure.svg"
+    results.save_figure(path, collect([result(epochs=1)]))
+    assert not path.exists()
+    results.save_figure(path, collect([result()]))
+    assert ElementTree.fromstring(path.read_bytes()).tag.endswith("svg")
+    assert dict(mpl.rcParams) == before
+
+
+def test_a_point_for_each_system_and_data_set(results: ModuleType) -> None:
+    cells = collect(
+        [
+            result(correct=right(72)),
+            result(system="hard-hmm"),
+            result("conll2017/danish", "soft", correct=right(91)),
+            result("conll2017/danish", "soft", "large", correct=right(85)),
+        ]
+    )
+    figure = results.draw_paper(cells)
+    assert figure is not None
+    titles = {ax.get_title(): ax for ax in figure.axes}
+    assert list(titles) == [TASKS["grapheme to phoneme"], TASKS["inflection"]]
+    g2p, inflection = titles.values()
+    diagonal, hard = g2p.lines
+    assert list(diagonal.get_xdata()) == list(diagonal.get_ydata())
+    assert (*hard.get_xdata(), *hard.get_ydata()) == pytest.approx((71.2, 72))
+    _, small, large = inflection.lines
+    assert small.get_markerfacecolor() == small.get_color()
+    assert large.get_markerfacecolor() == "none"
+    legend = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert legend == ["hard (4)", "soft (3)", "soft (3), large"]
+    assert results.draw_paper({}) is None
+    assert results.draw_paper(collect([result("toy:copy"), result(system="hard-hmm")])) is None
+
+
+def test_looks_tell_systems_apart(results: ModuleType) -> None:
+    colours, marks = results.COLOURS, results.MARKERS
+    looks = {(colours[i % len(colours)], marks[i % len(marks)]) for i in range(len(SYSTEMS))}
+    assert len(looks) == len(SYSTEMS)

@@ -21,7 +21,7 @@ from hardalign.model_folder import (
 )
 from hardalign.systems import SYSTEMS
 from hardalign.systems.network import Network, collate
-from hardalign.training.checkpoint import Progress, read_checkpoint, save_checkpoint
+from hardalign.training.run import Progress, read_checkpoint, save_checkpoint
 from helpers import random_pairs, tiny_model, tiny_predictor, tiny_tensors
 
 FIGURES = dict.fromkeys(

@@ -13,15 +13,14 @@ from hardalign.config import ModelConfig, TrainingConfig
 from hardalign.data.corpora import load_corpus
 from hardalign.data.formats import Example
 from hardalign.data.reading import Origin
-from hardalign.data.vocabulary import Indexer, Vocabulary, shuffled_batches
+from hardalign.data.vocabulary import Vocabulary, shuffled_batches
 from hardalign.errors import HardalignError
 from hardalign.model_folder import WEIGHTS, Description, read_tensors
 from hardalign.systems.network import Network, collate
 from hardalign.training import loop
-from hardalign.training.checkpoint import read_checkpoint
 from hardalign.training.loop import Scores, find_device, train
 from hardalign.training.recipe import cosine_rate
-from hardalign.training.run import Development, Reporter, Run, open_folder
+from hardalign.training.run import Reporter, Run, open_folder, read_checkpoint
 
 TOY = load_corpus("toy:copy", size=80)
 SMALL = ModelConfig("hard", embedding=8, encoder=8, decoder=8, dropout=0.0)
@@ -187,15 +186,15 @@ def test_devices() -> None:
             find_device(name)
 
 
-def test_development_set() -> None:
+def test_development_set(tmp_path: Path) -> None:
     vocabulary = Vocabulary.of([Example(("a",), (("x", "y"),))])
     examples = [
         Example(("a",), (("x",),)),
         Example(("a",), (("y",), ("x", "z"))),
         Example(("b",), (("y",),)),
     ]
-    development = Development.of(examples, Indexer(vocabulary))
-    assert len(development.pairs) == 3
-    assert development.unspellable == 1
-    assert development.references == [(("x",), ("y",), ("x", "z")), (("y",),)]
-    assert len(development.sources) == 2
+    description = Description(SMALL, TrainingConfig(), TOY.format, vocabulary, Origin())
+    one = Run(tmp_path, description, [], examples)
+    assert len(one.dev_pairs) == 3  # no target has z
+    references = [targets for _, targets in one.dev_words]
+    assert references == [(("x",), ("y",), ("x", "z")), (("y",),)]

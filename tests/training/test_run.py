@@ -22,7 +22,7 @@ from hardalign.model_folder import (
     description_files,
     read_description,
 )
-from hardalign.training.run import HELD_OUT, Run, default_threads, open_folder
+from hardalign.training.run import Run, default_threads, open_folder
 from helpers import TINY, tiny_vocabulary
 
 RUN = Description(ModelConfig(), TrainingConfig(recipe="paper"), FORMATS["pairs"], TINY, Origin())
@@ -140,8 +140,7 @@ def test_replacing_a_model_never_goes_through_links(tmp_path: Path) -> None:
     claim_folder(precious, RUN)
     (precious / WEIGHTS).touch()
     claim_folder(ensemble, RUN)
-    for name in (MEMBER.format(0), HELD_OUT):
-        (ensemble / name).symlink_to(precious)
+    (ensemble / MEMBER.format(0)).symlink_to(precious)
     (ensemble / MEMBER.format(1)).symlink_to("nowhere")
     (ensemble / WEIGHTS).symlink_to(precious / WEIGHTS)
     claim_folder(ensemble, RUN, overwrite=True)

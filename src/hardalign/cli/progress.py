@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from hardalign.cli.console import console, note
-from hardalign.training.checkpoint import Progress as Standing
+from hardalign.training.run import Progress as Standing
 from hardalign.training.run import Reporter, Run
 
 HEADER = "epoch     loss  dev log p  dev acc  distance  learning rate  words/s  seconds"

@@ -96,7 +96,7 @@ def reproduce(
             or a TOML file with systems, corpora (or files of your own), sizes, seeds and overrides,
             where a list of values is a sweep.
         out: Folder for the runs.
-        report: Write the tables and figures of the runs in this folder.
+        report: Write the tables of the runs in this folder.
         dry_run: Only list the runs, and which are complete.
         where: Where to run.
     """
@@ -105,8 +105,7 @@ def reproduce(
             raise HardalignError("give either a plan and --out DIR, or --report DIR")
         from hardalign.experiments.report import write_report
 
-        for path in write_report(report):
-            print(path)
+        print(write_report(report))
         return
     if plan is None or out is None:
         raise HardalignError("give a plan and --out DIR; see hardalign reproduce --help")
@@ -136,8 +135,8 @@ def reproduce(
 
 def _conclude(states: dict[Run, State], out: Path) -> int:
     """Print the figures of the runs, say what went wrong, and return the exit status."""
+    from hardalign.experiments.report import collect, summary_table
     from hardalign.experiments.run import LOG, read_failures, read_result
-    from hardalign.experiments.tables import collect, summary_table
 
     done = [run for run, state in states.items() if state == "done"]
     failed = [run for run, state in states.items() if state == "failed"]
@@ -154,7 +153,7 @@ def _conclude(states: dict[Run, State], out: Path) -> int:
     if failed:
         note(f"{len(failed)} failed; the same command tries them again")
     if done:
-        note(f"hardalign reproduce --report {out} compares the systems in tables and figures")
+        note(f"hardalign reproduce --report {out} compares the systems in tables")
     if len(done) == len(states):
         return 0
     refused = len(failed) == len(states) and all(failures[run.name].refused for run in failed)

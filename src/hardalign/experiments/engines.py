@@ -164,7 +164,10 @@ def work_on(folder: Path, arguments: Sequence[str]) -> int:
 
 
 class Cluster:
-    """The machines of a Ray cluster."""
+    """The machines of a Ray cluster: at an address, or RAY_ADDRESS, or a new one of this machine.
+
+    ``cpus`` and ``gpus`` are reserved for each run; ``workers`` is by default as many as fit.
+    """
 
     def __init__(
         self,
@@ -176,15 +179,11 @@ class Cluster:
         cpus: float = 1,
         gpus: float = 0,
     ) -> None:
-        """Connect to the cluster at an address, or RAY_ADDRESS, or a new one of this machine.
-
-        ``cpus`` and ``gpus`` are reserved for each run; ``workers`` is by default as many as fit.
-        """
-        self._ray = ray = _connect(address)
+        self._ray = _connect(address)
         self._folder, self._arguments, self._workers = folder, arguments, workers
         self._need = {kind: need for kind, need in (("CPU", cpus), ("GPU", gpus)) if need}
         self._running: dict[Any, Run] = {}
-        self._task = ray.remote(work_on).options(
+        self._task = self._ray.remote(work_on).options(
             num_cpus=cpus, num_gpus=gpus, max_retries=RETRIES, retry_exceptions=[KilledError]
         )
 
@@ -228,21 +227,18 @@ def _connect(address: str | None) -> Any:
         import ray
     except ModuleNotFoundError:
         raise MissingPackageError("--engine ray", "ray", "cluster") from None
-    host, _, port = (address or "").rpartition(":")
-    if port.isdigit():  # Ray would try for minutes
-        try:
-            socket.create_connection((host, int(port)), timeout=_PATIENCE).close()
-        except OSError as error:
-            raise HardalignError(f"no Ray cluster at {address}: {error}") from error
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    host, _, port = (address or "").rpartition(":")
     try:
+        if port.isdigit():  # Ray would try for minutes
+            socket.create_connection((host, int(port)), timeout=_PATIENCE).close()
         ray.init(
             address=address,
             include_dashboard=None if address else False,
             log_to_driver=False,
             logging_level=logging.ERROR,
         )
-    except (ConnectionError, RuntimeError, ValueError) as error:
+    except (OSError, RuntimeError, ValueError) as error:
         where = address or os.environ.get("RAY_ADDRESS") or "this machine"
         raise HardalignError(f"no Ray cluster at {where}: {_summary(error)}") from error
     return ray

@@ -17,20 +17,14 @@ from hardalign.systems import SYSTEMS
 
 
 class Metric(NamedTuple):
-    """A column of the paper's tables."""
+    """A column of the paper's tables; its name in small letters is the key in a run's metrics."""
 
     name: str
-    """As the paper writes it; in small letters, the key in the metrics of a run."""
     decimals: int
-    """How many the paper prints."""
 
 
-ACC = Metric("ACC", 1)
-WER = Metric("WER", 1)
-PER = Metric("PER", 3)
-MFS = Metric("MFS", 3)
-MLD = Metric("MLD", 3)
-
+ACC, WER = Metric("ACC", 1), Metric("WER", 1)
+PER, MFS, MLD = Metric("PER", 3), Metric("MFS", 3), Metric("MLD", 3)
 G2P, TRANSLITERATION, INFLECTION = "grapheme to phoneme", "transliteration", "inflection"
 OTHER = "other"
 
@@ -40,17 +34,13 @@ TASKS = {
     INFLECTION: "Morphological inflection",
     OTHER: "Other data, not of the paper's tasks",
 }
-"""The three tasks of the paper, by the names that the registry of corpora has for them, and what
-belongs to none of them."""
+"""The paper's tasks by their names in the registry of corpora, and what belongs to none."""
+METRICS = {G2P: (WER, PER), TRANSLITERATION: (ACC, MFS), INFLECTION: (ACC, MLD), OTHER: (ACC, MLD)}
+"""What the paper measures each task by."""
+SIZES = ("small", "large")
 DEFAULTS = {"batch_size": 20, "hold_out": True}
 _OVERRIDES = {"news15/": {"batch_size": 50, "hold_out": False}}
 """How the paper's recipe differs from the defaults, by the beginning of the corpus's name."""
-
-METRICS = {G2P: (WER, PER), TRANSLITERATION: (ACC, MFS), INFLECTION: (ACC, MLD), OTHER: (ACC, MLD)}
-"""What the paper measures each task by."""
-
-SIZES = ("small", "large")
-
 _REMARKS = {
     "g2p/CMUDict": "g2p/CMUDict is split by line, not by word: 1,133 of its 11,121 distinct test "
     "words also occur in the training part with another pronunciation.",
@@ -76,8 +66,7 @@ def task_of(corpus: str) -> str:
 
 def paper_recipe(corpus: str) -> dict[str, Any]:
     """Return the settings of the paper's recipe that depend on the corpus."""
-    start = corpus.partition("/")[0] + "/"
-    return DEFAULTS | _OVERRIDES.get(start, {})
+    return DEFAULTS | _OVERRIDES.get(corpus.partition("/")[0] + "/", {})
 
 
 def paper_name(system: str) -> str | None:
@@ -106,16 +95,14 @@ def paper_corpora(task: str) -> list[str]:
 
 def in_order(systems: Iterable[str]) -> list[str]:
     """Return systems in the order of the paper's main table, those it does not have at the end."""
-    order: list[str | None] = [*_paper_order(), None]
+    order = [*_paper_order(), None]
     return sorted(set(systems), key=lambda system: (order.index(paper_name(system)), system))
 
 
 def remarks(corpora: Iterable[str]) -> list[str]:
     """Return what to know when reading the figures of these corpora."""
-    names = tuple(corpora)
-    return [
-        text for start, text in _REMARKS.items() if any(name.startswith(start) for name in names)
-    ]
+    names = list(corpora)
+    return [text for start, text in _REMARKS.items() if any(n.startswith(start) for n in names)]
 
 
 @cache
@@ -126,10 +113,8 @@ def _paper_order() -> list[str | None]:
 @cache
 def _figures() -> dict[tuple[str, str, str, str | None, str], float]:
     """Return all figures by task, corpus, size, the paper's name of the system, and metric."""
-    rows = csv.DictReader(
-        (files("hardalign.experiments") / "paper.csv").read_text("utf-8").splitlines()
-    )
+    text = (files("hardalign.experiments") / "paper.csv").read_text("utf-8")
     return {
         (row["task"], row["corpus"], row["size"], row["system"], row["metric"]): float(row["value"])
-        for row in rows
+        for row in csv.DictReader(text.splitlines())
     }

@@ -23,16 +23,16 @@ several parts are run once. Without overrides a run is trained by the paper's re
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import resources
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from hardalign.config import SETTINGS, check_settings, find_size, of_model
 from hardalign.data.corpora import CORPORA, registry, unknown_corpus
@@ -46,22 +46,35 @@ from hardalign.systems import find_system
 from hardalign.systems.table import model_class
 
 _SHIPPED = resources.files("hardalign.experiments") / "plans"
-_AXES = {"corpora": list[str], "systems": list[str], "sizes": list[str], "seeds": list[int]}
-_DEFAULTS: dict[str, list[Any]] = {"sizes": ["small"], "seeds": [0]}
-_PARTS = ("train", "dev", "test")
-_FORMAT = {
-    **dict.fromkeys(("columns", "source_separator", "target_separator", "tag_separator"), str),
-    "source_case": str,
-    "max_length": int,
-}
-"""What of a format may differ. Its normalization is an override, for corpora too."""
-_MEMBERS = {"members": Annotated[int, Meta(ge=1, le=MOST_MEMBERS)]}
 CORPUS = {"words": int, "strip_stress": bool, "hold_out": bool}
 """What of a corpus is used; ``hold_out = false`` is for corpora without a development part: train
 on all of the training part, and stop and choose by the test part, as the paper did with NEWS."""
 READING = {"normalization": str, "target_parts": bool}
-_OTHERS: dict[str, Any] = _MEMBERS | CORPUS | READING
+_OTHERS: dict[str, Any] = {
+    "members": Annotated[int, Meta(ge=1, le=MOST_MEMBERS)],
+    **CORPUS,
+    **READING,
+}
 """What a plan may override besides the settings of model and training, with its type."""
+
+T = TypeVar("T")
+_SYNTAX = "lists of systems, corpora, sizes and seeds, and tables [overrides] and [data.NAME]"
+Names = Annotated[tuple[str, ...], Meta(min_length=1)]
+_FILES: dict[str, Any] = dict.fromkeys(("train", "dev", "test"), str)
+_FORMAT = dict.fromkeys(
+    ("columns", "source_separator", "target_separator", "tag_separator", "source_case"), str
+) | {"max_length": int}
+"""What of a format may differ. Its normalization is an override, for corpora too."""
+
+
+class _Grid(Struct, forbid_unknown_fields=True):
+    """A part of a plan: the product of these lists."""
+
+    systems: Names
+    corpora: Names
+    sizes: Names = ("small",)
+    seeds: Annotated[tuple[int, ...], Meta(min_length=1)] = (0,)
+    overrides: dict[str, Any] = {}
 
 
 def shipped_plans() -> list[str]:
@@ -94,16 +107,16 @@ def parse_plan(text: str, file: str) -> list[Run]:
         raise InputError(f"is not TOML: {error}", file=file) from error
     try:
         with _key("data"):
-            tables = _converted(document.pop("data", {}), dict[str, dict[str, Any]], "[data.NAME]")
+            tables = _convert(document.pop("data", {}), dict[str, dict[str, Any]], "[data.NAME]")
         data = {name: _data(name, table, Path(file)) for name, table in tables.items()}
         grids = document.pop("grid", None)
+        if grids is not None and document:
+            raise HardalignError(f"{', '.join(document)}: belongs in a [[grid]]")
         if grids is None:
             grids = [document]
-        elif document:
-            raise HardalignError(f"{', '.join(document)}: belongs in a [[grid]]")
         with _key("grid"):
-            grids = _converted(grids, list[dict[str, Any]], "[[grid]]")
-        runs = [run for grid in grids for run in _runs(grid, data)]
+            grids = _convert(grids, list[dict[str, Any]], "[[grid]]")
+        runs = [run for grid in grids for run in _runs(_convert(grid, _Grid, _SYNTAX), data)]
         if unused := sorted(set(data) - {run.corpus for run in runs}):
             raise HardalignError(
                 f"data.{unused[0]}: is not among the corpora; add it to them, or remove the table"
@@ -123,18 +136,14 @@ def options_of(run: Run) -> dict[str, Any]:
         run.corpus not in registry() or any(f.split == "dev" for f in registry()[run.corpus].files)
     ):
         raise HardalignError(f"hold_out: {run.corpus} has a development part")
-    settings = _chosen(overrides, SETTINGS)
+    settings = {name: one for name, one in overrides.items() if name in SETTINGS}
     model_class(replace(find_size(run.size), system=run.system, **of_model(settings)))
     if overrides.get("normalization", "NFC") not in NORMALIZATIONS:
         raise HardalignError(f"normalization: must be one of {', '.join(NORMALIZATIONS)}")
-    return {
-        "system": run.system,
-        "size": run.size,
-        "recipe": "paper",
-        "seed": run.seed,
-        **settings,
-        **_chosen(overrides, _MEMBERS),
-    }
+    if "members" in overrides:
+        settings["members"] = overrides["members"]
+    decided = {"system": run.system, "size": run.size, "recipe": "paper", "seed": run.seed}
+    return decided | settings
 
 
 def check_overrides(overrides: dict[str, Any]) -> dict[str, Any]:
@@ -148,50 +157,38 @@ def check_overrides(overrides: dict[str, Any]) -> dict[str, Any]:
     return {name: one for name, one in checked.items() if (name, one) != ("recipe", "paper")}
 
 
-def _chosen(overrides: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    return {name: value for name, value in overrides.items() if name in names}
-
-
 def _data(name: str, table: dict[str, Any], file: Path) -> DataFiles:
     """Return the files that a table ``[data.NAME]`` names."""
-    known = {**dict.fromkeys((*_PARTS, "format"), str), **_FORMAT}
     with _key(f"data.{name}"):
         if name in CORPORA or name in registry() or set(name) & set("/\\:. "):
             raise HardalignError("choose a name of letters and digits that no corpus has")
+        known = {**_FILES, "format": str, **_FORMAT}
         if unknown := sorted(set(table) - set(known)):
             raise HardalignError(
                 f"{unknown[0]}: there is no such key; there are {', '.join(known)}"
             )
-        if missing := [part for part in _PARTS if part not in table]:
+        if missing := [part for part in _FILES if part not in table]:
             raise HardalignError(f"{missing[0]}: must name a file")
         for key, value in table.items():
             with _key(key):
-                _converted(value, known[key])
+                _convert(value, known[key])
         layout = table.get("format", "pairs")
         if layout not in FORMATS:
             raise HardalignError(f"no format is called {layout!r}; there are {', '.join(FORMATS)}")
+        train, dev, test = (file.parent / table[part] for part in _FILES)
         settings = {key: table[key] for key in _FORMAT if key in table}
-        train, dev, test = (file.parent / table[part] for part in _PARTS)
         return DataFiles.of(train, dev, test, layout, **settings)
 
 
-def _runs(grid: dict[str, Any], data: dict[str, DataFiles]) -> Iterator[Run]:
+def _runs(grid: _Grid, data: dict[str, DataFiles]) -> Iterator[Run]:
     """Yield every combination of a grid's corpora, systems, sizes, seeds and overrides."""
-    if unknown := sorted(set(grid) - {*_AXES, "overrides"}):
-        known = ", ".join([*_AXES, "overrides"])
-        raise HardalignError(
-            f"{unknown[0]}: there is no such key; there are {known}, and tables [data.NAME]"
-        )
-    axes = [_axis(grid, key) for key in _AXES]
     with _key("overrides"):
-        table = _converted(grid.get("overrides", {}), dict[str, Any], "[overrides]")
-        swept = [value if isinstance(value, list) else [value] for value in table.values()]
-        if empty := [name for name, values in zip(table, swept, strict=True) if not values]:
-            raise HardalignError(f"{empty[0]}: is a list without values")
-        sweep = [
-            check_overrides(dict(zip(table, values, strict=True))) for values in product(*swept)
-        ]
-    for corpus, system, size, seed in product(*axes):
+        names = list(grid.overrides)
+        swept = [one if isinstance(one, list) else [one] for one in grid.overrides.values()]
+        if [] in swept:
+            raise HardalignError(f"{names[swept.index([])]}: is a list without values")
+        sweep = [check_overrides(dict(zip(names, one, strict=True))) for one in product(*swept)]
+    for corpus, system, size, seed in product(grid.corpora, grid.systems, grid.sizes, grid.seeds):
         with _key("systems"):
             find_system(system)
         with _key("sizes"):
@@ -206,22 +203,15 @@ def _runs(grid: dict[str, Any], data: dict[str, DataFiles]) -> Iterator[Run]:
             yield run
 
 
-def _axis(grid: dict[str, Any], key: str) -> list[Any]:
-    values = grid.get(key, _DEFAULTS.get(key))
-    if values is None:
-        raise HardalignError(f"{key}: is missing")
-    with _key(key):
-        if not _converted(values, _AXES[key]):
-            raise HardalignError("is an empty list")
-    return list(values)
-
-
-def _converted(value: Any, kind: Any, syntax: str | None = None) -> Any:
+def _convert(value: Any, kind: type[T], syntax: str = "") -> T:
+    """Return a value of a plan if it is of a type, otherwise say which key is wrong, and how."""
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
+        problem, _, place = str(error).replace("`", "").partition(" - at $")
+        key = place.removeprefix(".").removesuffix("[...]")
         advice = f"; write {syntax}" if syntax else ""
-        raise HardalignError(f"{error}{advice}".replace("`", "")) from error
+        raise HardalignError(f"{key}{': ' if key else ''}{problem}{advice}") from error
 
 
 @contextmanager

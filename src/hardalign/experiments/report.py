@@ -1,28 +1,41 @@
-"""``hardalign reproduce --report``: tables and figures of a grid's folder, as Markdown and SVG."""
+"""Results in tables: over seeds, beside the paper's figures, and system against system."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import statistics
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from hardalign import __version__
-from hardalign.errors import HardalignError, install_command
-from hardalign.experiments.paper import TASKS, in_order, paper_name, published_accuracy, remarks
-from hardalign.experiments.run import RESULT, read_failures, read_results
-from hardalign.experiments.tables import Cells, collect, pair_tables, paper_tables
-from hardalign.files import make_folder, whole_file, write_bytes
+from hardalign.errors import HardalignError
+from hardalign.experiments.paper import (
+    ACC,
+    DEFAULTS,
+    METRICS,
+    MLD,
+    OTHER,
+    PER,
+    SIZES,
+    TASKS,
+    Metric,
+    in_order,
+    paper_corpora,
+    paper_name,
+    paper_recipe,
+    published,
+    remarks,
+    task_of,
+)
+from hardalign.experiments.run import RESULT, Result, Run, read_failures, read_results
+from hardalign.files import make_folder, write_bytes
+from hardalign.metrics import LEVEL, TEST, Floats, compare_all
 from hardalign.model_folder import RUN
-from hardalign.significance import LEVEL, TEST
-from hardalign.table import MISSING, Table, escape_markdown
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-FOLDER, FIGURE = "report", "against-paper.svg"
-COLOURS = ("#0072B2", "#56B4E9", "#D55E00", "#E69F00", "#009E73", "#CC79A7", "#000000")
-"""A palette for colour-blind readers, too (Okabe & Ito)."""
-MARKERS = "os^vDPX*"
+from hardalign.table import MISSING, Table, escape_markdown, number, with_deviation
 
 ABOUT_TABLES = f"""\
 Ours is the mean over seeds, ± the standard deviation of the sample where there are several runs.
@@ -37,20 +50,233 @@ same, and their number is in brackets. Test: {TEST}. It says nothing about other
 """
 
 
-def write_report(folder: Path) -> list[Path]:
-    """Write the report of a grid into the folder ``report`` inside it; return the files."""
+@dataclass(frozen=True)
+class Setting:
+    """What compared runs have in common: all but the system and the seed."""
+
+    corpus: str
+    size: str
+    overrides: str = ""
+    """What differs from the paper's recipe, as ``epochs=1, words=600``; empty if nothing."""
+
+    @property
+    def task(self) -> str:
+        """The task of its corpus."""
+        return task_of(self.corpus)
+
+    @property
+    def is_the_papers(self) -> bool:
+        """Whether it is one of the paper's tasks, trained by the paper's recipe."""
+        return self.task != OTHER and not self.overrides
+
+    def __str__(self) -> str:
+        return f"{self.corpus}, {self.size}" + (f" ({self.overrides})" if self.overrides else "")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The runs of one system in one setting, which differ by their seeds."""
+
+    results: tuple[Result, ...]
+    """At least one, by seed."""
+
+    @property
+    def accuracy(self) -> float:
+        """Mean accuracy over seeds."""
+        return statistics.fmean(result.metrics["acc"] for result in self.results)
+
+    def values(self, metric: Metric) -> dict[int, float]:
+        """Return the figures of the runs by seed."""
+        key = metric.name.lower()
+        return {r.run.seed: r.metrics[key] for r in self.results if key in r.metrics}
+
+
+Cells = dict[Setting, dict[str, Cell]]
+"""By setting and system, in the order of the tables."""
+
+
+def collect(results: Iterable[Result]) -> Cells:
+    """Group results by setting and system."""
+    groups: dict[Setting, dict[str, list[Result]]] = {}
+    for result in results:
+        run = result.run
+        setting = Setting(run.corpus, run.size, _deviations(run))
+        groups.setdefault(setting, {}).setdefault(run.system, []).append(result)
+    return {
+        setting: {
+            system: Cell(tuple(sorted(groups[setting][system], key=lambda r: r.run.seed)))
+            for system in in_order(groups[setting])
+        }
+        for setting in sorted(groups, key=_rank)
+    }
+
+
+def average(cells: Sequence[Cell], metric: Metric) -> tuple[float | None, float | None]:
+    """Return the mean over cells, and its sample deviation over the seeds that all of them have.
+
+    The mean is None where a cell has no such figure, the deviation for a single seed.
+    """
+    values = [cell.values(metric) for cell in cells]
+    if not all(values) or not values:
+        return None, None
+    common = set.intersection(*map(set, values))
+    by_seed = [statistics.fmean(figures[seed] for figures in values) for seed in common]
+    deviation = statistics.stdev(by_seed) if len(by_seed) > 1 else None
+    return statistics.fmean(statistics.fmean(figures.values()) for figures in values), deviation
+
+
+def differences(first: Cell, second: Cell) -> Floats | None:
+    """Return by how many points the first is better on each item, -100 to 100.
+
+    Accuracy on an item is the share of seeds that had it right. Only runs evaluated on the same
+    items are compared; None if there are none.
+    """
+    others = dict(_item_accuracy(second))
+    points = [mine - others[items] for items, mine in _item_accuracy(first) if items in others]
+    return np.concatenate(points) if points else None
+
+
+def _item_accuracy(cell: Cell) -> Iterator[tuple[str, Floats]]:
+    """Yield the accuracy on each item in per cent, for every set of items that runs have."""
+    by_items: dict[str, list[list[int]]] = {}
+    for result in cell.results:
+        if result.correct:  # runs recorded long ago have no items
+            by_items.setdefault(result.sources_sha256, []).append(result.correct)
+    for items, correct in by_items.items():
+        yield items, 100 * np.mean(np.array(correct, dtype=np.float64), axis=0)
+
+
+def _deviations(run: Run) -> str:
+    settings, recipe = DEFAULTS | run.overrides, paper_recipe(run.corpus)
+    if run.overrides.get("recipe") == "auto":
+        settings, recipe = run.overrides, {}
+    return ", ".join(
+        f"{name}={json.dumps(value)}"
+        for name, value in sorted(settings.items())
+        if name not in recipe or recipe[name] != value
+    )
+
+
+def _rank(setting: Setting) -> tuple[int, int, str, bool, str]:
+    """Sort by task and corpus as in the paper, what it has not got after that; then by size."""
+    known = paper_corpora(setting.task)
+    return (
+        list(TASKS).index(setting.task),
+        known.index(setting.corpus) if setting.corpus in known else len(known),
+        setting.corpus,
+        setting.size != "small",
+        setting.overrides,
+    )
+
+
+def summary_table(cells: Cells) -> Table:
+    """Return a row for each system and setting, for a terminal."""
+    metrics = (ACC, PER, MLD)
+    rows = [
+        (
+            str(setting),
+            system,
+            str(len(cell.results)),
+            *(with_deviation(*average([cell], metric), metric.decimals) for metric in metrics),
+        )
+        for setting, systems in cells.items()
+        for system, cell in systems.items()
+    ]
+    header = ("Data", "System", "Seeds", *(metric.name for metric in metrics))
+    return Table("Results", header, rows, 2)
+
+
+def paper_tables(cells: Cells) -> Iterator[Table]:
+    """Yield ours beside the paper's for each task, size and recipe: means, then each data set.
+
+    A mean is over the data sets that have both a run of the system and a figure in the paper.
+    """
+
+    def key(setting: Setting) -> tuple[int, bool, str]:
+        return list(TASKS).index(setting.task), setting.size != "small", setting.overrides
+
+    for _, group in groupby(sorted(cells, key=key), key):
+        settings = list(group)
+        task, known = settings[0].task, paper_corpora(settings[0].task)
+        shared = [setting for setting in settings if setting.corpus in known]
+        rows = []
+        for system in in_order(name for setting in shared for name in cells[setting]):
+            mine = [setting for setting in shared if system in cells[setting]]
+            rows.append(_row(f"mean of {len(mine)} of {len(known)}", system, mine, cells))
+        for setting in settings:
+            rows += [_row(setting.corpus, system, [setting], cells) for system in cells[setting]]
+        columns = [
+            f"{m.name} {what}" for m in METRICS[task] for what in ("paper", "ours", "difference")
+        ]
+        header = ("Data set", "System", "Paper's", "Seeds", *columns)
+        recipe = f" ({settings[0].overrides})" if settings[0].overrides else ""
+        yield Table(f"{TASKS[task]}, {settings[0].size}{recipe}", header, rows, 3)
+
+
+def _row(name: str, system: str, settings: list[Setting], cells: Cells) -> tuple[str, ...]:
+    mine = [cells[setting][system] for setting in settings]
+    row = [name, system, paper_name(system) or MISSING]
+    row.append(str(min(len(cell.results) for cell in mine)))
+    for metric in METRICS[settings[0].task]:
+        theirs = [published(s.corpus, s.size, system, metric) for s in settings]
+        figures = [figure for figure in theirs if figure is not None]
+        paper = statistics.fmean(figures) if figures else None
+        ours, deviation = average(mine, metric)
+        difference = None if paper is None or ours is None else ours - paper
+        row += [number(paper, metric.decimals)]
+        row += [with_deviation(ours, deviation, metric.decimals)]
+        row += [number(difference, metric.decimals, sign=True)]
+    return tuple(row)
+
+
+def pair_tables(cells: Cells) -> Iterator[Table]:
+    """Yield by how many points rows beat columns: over the paper's data, then for each setting."""
+    for size in SIZES:
+        papers = [systems for s, systems in cells.items() if s.size == size and s.is_the_papers]
+        if len(papers) > 1:
+            yield from _pairs(f"All data sets of the paper, {size}", papers)
+    for setting, systems in cells.items():
+        yield from _pairs(str(setting), [systems])
+
+
+def _pairs(where: str, settings: list[dict[str, Cell]]) -> Iterator[Table]:
+    names = in_order({name for systems in settings for name in systems})
+    points = {}
+    for first, second in combinations(names, 2):
+        both = [systems for systems in settings if {first, second} <= systems.keys()]
+        data_sets = [differences(systems[first], systems[second]) for systems in both]
+        if comparable := [items for items in data_sets if items is not None]:
+            points[first, second] = comparable
+    tests = compare_all(points)
+
+    def entry(row: str, column: str) -> str:
+        if row == column:
+            return ""
+        for pair, sign in (((row, column), 1), ((column, row), -1)):
+            if pair in tests:
+                test, p = tests[pair]
+                text = number(sign * test.difference, 1, sign=True) + "*" * (p < LEVEL)
+                return f"{text} ({test.data_sets})" if len(settings) > 1 else text
+        return MISSING
+
+    if tests:
+        rows = [(row, *(entry(row, column) for column in names)) for row in names]
+        yield Table(f"{where}: accuracy of the row minus the column", ("System", *names), rows)
+
+
+def write_report(folder: Path) -> Path:
+    """Write the tables of a grid to ``report/report.md`` in its folder."""
     results, failures = read_results(folder), read_failures(folder)
     runs = [path.parent for path in folder.glob(f"*/{RUN}")]
     if not runs:
         raise HardalignError(
             f"{folder}: has no runs; `hardalign reproduce PLAN --out DIR` makes some"
         )
-    cells, target = collect(results), folder / FOLDER
-    make_folder(target)
+    cells, path = collect(results), folder / "report" / "report.md"
+    make_folder(path.parent)
     failed = {name: one for name, one in failures.items() if not (folder / name / RESULT).exists()}
     unfinished = len(runs) - len(results) - len(failed)
     versions = ", ".join(sorted({result.version for result in results})) or MISSING
-    figures = save_figures(target, cells)
     parts = [
         "# Results\n",
         f"Runs: {len(results)} complete, {len(failed)} failed, {unfinished} unfinished. "
@@ -63,71 +289,12 @@ def write_report(folder: Path) -> list[Path]:
         ABOUT_TABLES,
         *(f"{escape_markdown(remark)}\n" for remark in remarks(s.corpus for s in cells)),
         *_section("Beside the figures of Wu, Shapiro & Cotterell (2018)", paper_tables(cells)),
-        *(f"![ours against the paper's]({path.name})\n" for path in figures or ()),
         *_section("System against system", pair_tables(cells), ABOUT_PAIRS),
     ]
-    if figures is None:
-        parts.append(f"Figures need matplotlib; run {install_command('plot')}.\n")
-    write_bytes(target / "report.md", "\n".join(parts).encode())
-    return [target / "report.md", *(figures or ())]
+    write_bytes(path, "\n".join(parts).encode())
+    return path
 
 
 def _section(title: str, tables: Iterator[Table], about: str = "") -> Iterator[str]:
     if found := [table.markdown() for table in tables]:
         yield from (f"## {title}\n", about, *found)
-
-
-def save_figures(folder: Path, cells: Cells) -> list[Path] | None:
-    """Draw runs by the paper's recipe over the paper's figures; None without matplotlib."""
-    try:
-        import matplotlib as mpl
-    except ModuleNotFoundError:
-        return None
-    style: dict[Any, Any] = {"svg.fonttype": "path", "svg.hashsalt": "hardalign", "font.size": 9}
-    with mpl.rc_context(style):
-        figure = draw_paper({s: systems for s, systems in cells.items() if not s.overrides})
-        if figure is None:
-            return []
-        with whole_file(folder / FIGURE) as file:
-            figure.savefig(file, format="svg", metadata={"Date": None}, bbox_inches="tight")
-    return [folder / FIGURE]
-
-
-def draw_paper(cells: Cells) -> Figure | None:
-    """Draw our accuracy over the paper's, a panel per task, a dot per data set and system."""
-    points = [
-        (setting, system, paper, cell.accuracy)
-        for setting, systems in cells.items()
-        for system, cell in systems.items()
-        if (paper := published_accuracy(setting.corpus, setting.size, system)) is not None
-    ]
-    tasks = list(dict.fromkeys(setting.task for setting, *_ in points))
-    if not tasks:
-        return None
-    from matplotlib.figure import Figure
-
-    figure = Figure((1.6 + 2.9 * len(tasks), 3.6), layout="constrained")
-    axes = figure.subplots(1, len(tasks), squeeze=False)[0]
-    marks: dict[str, Any] = {}
-    order = in_order({system for _, system, _, _ in points})
-    for ax, task in zip(axes, tasks, strict=True):
-        shown = [point for point in points if point[0].task == task]
-        values = [accuracy for _, _, *accuracies in shown for accuracy in accuracies]
-        ends = min(values) - 1, max(values) + 1
-        ax.plot(ends, ends, color="#999999", linewidth=0.8, zorder=0)
-        for setting, system, paper, ours in shown:
-            index, small = order.index(system), setting.size == "small"
-            colour = COLOURS[index % len(COLOURS)]
-            look: dict[str, Any] = {"markerfacecolor": colour if small else "none", "alpha": 0.8}
-            name = f"{system} ({paper_name(system)})" + ("" if small else ", large")
-            mark = MARKERS[index % len(MARKERS)]
-            marks[name] = ax.plot([paper], [ours], mark, color=colour, markersize=4, **look)[0]
-        ax.set_title(TASKS[task], fontsize=9)
-        ax.set_xlabel("accuracy in the paper, %")
-        ax.set_aspect("equal")
-        ax.grid(color="#e5e5e5", linewidth=0.6)
-        ax.tick_params(length=0)
-        ax.spines[:].set_visible(False)
-    axes[0].set_ylabel("our accuracy, %")
-    figure.legend(list(marks.values()), list(marks), frameon=False, loc="outside right upper")
-    return figure

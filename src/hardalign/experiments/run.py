@@ -107,7 +107,7 @@ class Result:
     """n, acc, wer, per, per_corpus, mfs and mld, as ``hardalign evaluate --json`` gives them."""
     parameters: int
     epochs: int
-    """Epochs trained, those of all members of an ensemble together."""
+    """Epochs trained, by all members of an ensemble together."""
     seconds: float
     """Time spent on those epochs."""
     sources: int

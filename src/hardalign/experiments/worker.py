@@ -40,8 +40,7 @@ from hardalign.metrics import evaluate
 from hardalign.model_folder import MODEL
 from hardalign.predictor import Predictor
 from hardalign.search import Search
-from hardalign.training.checkpoint import Progress
-from hardalign.training.run import Reporter
+from hardalign.training.run import Progress, Reporter
 from hardalign.training.run import Run as TrainingRun
 
 
@@ -138,14 +137,14 @@ def work(folder: Path, command: str, device: str, data_dir: Path | None = None) 
 
 
 class Log(Reporter):
-    """Prints a line per epoch."""
+    """Prints a line per epoch, with the time."""
 
     def note(self, text: str) -> None:
-        """Print a line with the time."""
+        """Print a line."""
         print(time.strftime("%Y-%m-%d %H:%M:%S"), text, flush=True)
 
     def begin(self, progress: Progress, run: TrainingRun) -> None:
-        """Say where training starts."""
+        """Print where training starts."""
         self.note(f"{len(run.train)} training pairs, after epoch {progress.epoch}")
 
     def epoch(self, row: dict[str, Any]) -> None:

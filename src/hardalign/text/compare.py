@@ -11,8 +11,7 @@ import numpy as np
 
 from hardalign.data.formats import Example, Format
 from hardalign.data.text import Symbols
-from hardalign.metrics import Metrics, evaluate
-from hardalign.significance import LEVEL, Comparison, compare_all
+from hardalign.metrics import LEVEL, Comparison, Metrics, compare_all, evaluate
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,12 @@
-"""``hardalign.train``: the one road from data to a trained model; the command line takes it too."""
+"""``hardalign.train``: from data to a trained model; the command line takes this road too."""
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple, cast
 
 from hardalign.config import (
     DEFAULT_SYSTEM,
@@ -17,25 +19,30 @@ from hardalign.config import (
     of_model,
     of_training,
 )
+from hardalign.data.check import quick_check
 from hardalign.data.corpora import Corpus, load_corpus
-from hardalign.data.formats import FORMATS, Format, as_read_by
+from hardalign.data.formats import FORMATS, Example, Format, as_read_by, training_pairs
 from hardalign.data.inflection import KnownForms, hallucinate
-from hardalign.data.reading import CorpusOrigin
-from hardalign.data.vocabulary import Vocabulary
-from hardalign.errors import HardalignError
-from hardalign.files import build_record, read_json
+from hardalign.data.reading import FileOrigin, Origin, Skipped, examples_of, read_examples
+from hardalign.data.text import shorten
+from hardalign.data.vocabulary import Indexer, Vocabulary
+from hardalign.errors import HardalignError, InputError
+from hardalign.files import build_record, read_json, sha256
 from hardalign.model_folder import Description, find_model, read_description
 from hardalign.predictor import Predictor, load
 from hardalign.systems import find_system
 from hardalign.systems.model import copied_symbols, indexer
 from hardalign.systems.table import model_class
-from hardalign.training.data import NONE, Data, TrainingData, read_data
 from hardalign.training.finetune import Start
 from hardalign.training.loop import find_device
-from hardalign.training.members import train_members, train_one
+from hardalign.training.members import train_run
 from hardalign.training.recipe import decide
-from hardalign.training.run import RESUME, Reporter, Run
+from hardalign.training.run import RESUME, Note, Reporter, Run
 
+Data = str | Path | Iterable[Example] | Iterable[Sequence[str]]
+"""A file, examples (of ``load_corpus``), or rows such as ``("cat", "K AE T")``."""
+NONE = "none"
+"""What to call development data that there shall not be."""
 MANY_UNSEEN = 0.02
 """If a larger share of development sources has unknown letters, training says what may help."""
 
@@ -124,7 +131,7 @@ def train(
     model_class(replace(sizes, system=system, **of_model(chosen)))
 
     layout = _layout(format, begun.format if begun else None)
-    data = read_data(train, dev, layout, allow_empty, reporter.note)
+    data = _read_data(train, dev, layout, allow_empty, reporter.note)
     if recipe == "paper" and not data.dev:
         raise HardalignError("the paper's recipe stops by development data: give some")
 
@@ -133,35 +140,33 @@ def train(
     pairs = sum(len(example.targets) for example in data.train)
     kind = find_system(system).model
     decided = decide(recipe, pairs, sizes, tagged and kind.can_set_tags_beside)
-    if not kind.can_copy:
-        decided.pop("copying", None)
-    fixed = set()  # what the recipe does not decide: a base, or sizes of one's own, are as they are
+    fixed = set() if kind.can_copy else {"copying"}  # what the recipe must not decide
     if begun is not None:
-        fixed = {"tags", "copying", "hallucinate"}
+        fixed |= {"tags", "copying", "hallucinate"}
     elif not isinstance(base, str):
-        fixed = {*of_model(decided), "hallucinate"}
-    elif chosen.get("known_forms") or not _inflects(data):
-        fixed = {"hallucinate"}
-    decided = {name: value for name, value in decided.items() if name not in fixed}
-    model = replace(sizes, system=system, **of_model(decided | chosen))
-    training = replace(training, **of_training(decided | chosen))
+        fixed |= {*of_model(decided), "hallucinate"}
+    elif chosen.get("known_forms") or not _inflects(data.train):
+        fixed |= {"hallucinate"}
+    decided = {name: value for name, value in decided.items() if name not in fixed} | chosen
+    model = replace(sizes, system=system, **of_model(decided))
+    training = replace(training, **of_training(decided))
     model_class(model)
     if model.known_forms and training.hallucinate:
         raise HardalignError("a hallucinated lemma has no known forms; leave out one of the two")
     initial = None if start is None else Start.of(start, model)
     hallucinate(data.train, min(training.hallucinate, 1), seed)  # complains first
 
-    others = data.with_other_forms()
     forms = None
     if model.known_forms:
         forms = KnownForms.of(data.train, model.known_forms)
-        data = data.beside(forms)
+        learned, held_out = ([forms.beside(one) for one in part] for part in (data.train, data.dev))
+        data = data._replace(train=learned, dev=held_out)
     vocabulary = Vocabulary.of(data.train)
-    new_symbols = ""
     if initial is not None:
-        new_symbols = initial.unknown(vocabulary)
+        if new_symbols := initial.unknown(vocabulary):
+            reporter.note(f"{start}: had never seen {new_symbols}")
         vocabulary = initial.extended(vocabulary)
-    data.check(indexer(model, vocabulary, data.format))
+    _check_dev(data, indexer(model, vocabulary, data.format))
     if data.format.target_parts and not any(len(one) > 1 for one in vocabulary.target.letters):
         reporter.note("no target symbol has several characters: there is nothing to take apart")
     if model.copying and not copied_symbols(model, vocabulary):
@@ -176,59 +181,34 @@ def train(
         start=None if initial is None else initial.name,
         known_forms=forms,
     )
-    call = _Call(
-        train=_absolute(train),
-        dev=_absolute(dev),
-        corpus=train.origin if isinstance(train, Corpus) else None,
-        format=layout,
-        allow_empty=allow_empty,
-        system=system,
-        size=base,
-        recipe=recipe,
-        seed=seed,
-        members=members,
-        start=None if start is None else str(find_model(start).absolute()),
-        device=device,
-        settings=chosen,
-    )
+    base_folder = None if start is None else str(find_model(start).absolute())
+    call = _Call(_absolute(train), _absolute(dev), allow_empty, base_folder, device)
     run = Run(
         folder, description, data.train, data.dev, device, initial, resume, overwrite, asdict(call)
     )
-    if members > 1:
-        train_members(run, reporter, members, processes)
-    else:
-        train_one(run, reporter)
-    if new_symbols:
-        reporter.note(f"{start}: had never seen {new_symbols}")
-    if training.epochs:
-        _remark(data, description, others, reporter)
+    train_run(run, reporter, processes)
+    for remark in _remarks(data, description) if training.epochs else ():
+        reporter.note(remark)
     return load(out)
 
 
 @dataclass(frozen=True)
 class _Call:
-    """The arguments of a call, from which an interrupted run goes on; of rows, without the data."""
+    """What an interrupted run needs to go on, besides its ``config.json``."""
 
     train: str | None
+    """A file; None for a corpus and for rows."""
     dev: str | None
-    corpus: CorpusOrigin | None
-    format: Format
     allow_empty: bool
-    system: str
-    size: ModelConfig | str
-    recipe: Recipe
-    seed: int
-    members: int
     start: str | None
     device: str
-    settings: dict[str, Any]
 
 
 def _absolute(data: Data | Corpus | None) -> str | None:
-    """Returns how to find data again from any folder; None for what is not a file."""
-    if not isinstance(data, (str, Path)) or data in ("-", NONE):
-        return data if isinstance(data, str) and data == NONE else None
-    return str(Path(data).absolute())
+    """Return how to find data again from any folder; None for what is not a file."""
+    if isinstance(data, str) and data in ("-", NONE):
+        return NONE if data == NONE else None
+    return str(Path(data).absolute()) if isinstance(data, (str, Path)) else None
 
 
 def _resume(folder: Path, processes: int, reporter: Reporter) -> Predictor:
@@ -238,10 +218,13 @@ def _resume(folder: Path, processes: int, reporter: Reporter) -> Predictor:
         predictor = load(folder)  # which complains if there is no model
         reporter.note(f"{folder}: nothing is left to train")
         return predictor
-    call = build_record(_Call, read_json(path), str(path))
+    call, own = (
+        build_record(_Call, read_json(path), str(path), extra=True),
+        read_description(folder),
+    )
     data: Data | Corpus | None = call.train
-    if call.corpus is not None:
-        origin = asdict(call.corpus)
+    if own.data.corpus is not None:
+        origin = asdict(own.data.corpus)
         data = load_corpus(origin.pop("corpus"), **origin)
     if data is None:
         raise HardalignError(f"{folder}: was not trained from files; give its data again")
@@ -249,59 +232,150 @@ def _resume(folder: Path, processes: int, reporter: Reporter) -> Predictor:
         data,
         call.dev,
         out=folder,
-        format=call.format,
+        format=None if own.data.corpus else own.format,
         allow_empty=call.allow_empty,
-        system=call.system,
-        size=call.size,
-        recipe=call.recipe,
-        seed=call.seed,
-        members=call.members,
+        members=own.members,
         processes=processes,
         start=call.start,
         device=call.device,
         resume=True,
         reporter=reporter,
-        **call.settings,
+        **own.model.to_dict(),
+        **own.training.to_dict(),
     )
 
 
-def _inflects(data: TrainingData) -> bool:
-    """Tells whether sources share stems with their targets, so that others can be made up."""
+class _Examples(NamedTuple):
+    """The examples of a run, how they were read, and where they came from."""
+
+    train: list[Example]
+    dev: list[Example]
+    format: Format
+    origin: Origin
+    dev_name: str = "memory"
+    """What to call the development data in a message."""
+
+
+def _read_data(
+    train: Data | Corpus, dev: Data | None, layout: Format, allow_empty: bool, note: Note
+) -> _Examples:
+    """Read all that a run needs, before anything is written."""
+    if isinstance(train, Corpus):
+        if dev is not None:
+            raise HardalignError("a corpus has its own development set; leave out --dev")
+        origin = Origin(corpus=train.origin)
+        return _Examples(train.train, train.dev, train.format, origin, train.origin.corpus)
+    examples, file = _read(train, layout, "train", allow_empty, note)
+    held_out: list[Example] = []
+    if dev is None:
+        held_out = [example for example in examples if _is_held_out(example)]
+        rest = [example for example in examples if not _is_held_out(example)]
+        if rest and held_out:
+            note(
+                f"no --dev: {len(held_out)} of {len(examples)} examples are held out, to measure "
+                f"and to calibrate; --dev {NONE} trains on all"
+            )
+            examples = rest
+        else:
+            note("too few examples to hold some out: the temperature is 1")
+            held_out = []
+    elif not (isinstance(dev, str) and dev == NONE):
+        held_out, dev_file = _read(dev, layout, "dev", allow_empty, note)
+        name = str(dev) if isinstance(dev, (str, Path)) else "memory"
+        return _Examples(examples, held_out, layout, Origin(train=file, dev=dev_file), name)
+    return _Examples(examples, held_out, layout, Origin(train=file))
+
+
+def _is_held_out(example: Example) -> bool:
+    """Return whether an example is of the tenth that is held out; its source and tags decide."""
+    return int(sha256(repr(example.key).encode(errors="surrogatepass"))[:8], 16) % 10 == 0
+
+
+def _read(
+    data: Data, layout: Format, name: str, allow_empty: bool, note: Note
+) -> tuple[list[Example], FileOrigin]:
+    if isinstance(data, (str, Path)):
+        file, origin, skipped = str(data), Path(data).name, Skipped()
+        examples = list(
+            read_examples(data, layout, "training", allow_empty=allow_empty, skipped=skipped)
+        )
+        if report := skipped.report(data, "passed over"):
+            note(report)
+    else:
+        file, origin, rows = f"{name} rows", "memory", list(data)
+        if not rows:
+            raise HardalignError(f"there are no {name} rows")
+        examples = [row for row in rows if isinstance(row, Example)]
+        if len(examples) < len(rows):
+            strings = cast(list[Sequence[str]], rows)
+            examples = list(examples_of(strings, layout, name=file, allow_empty=allow_empty))
+    if problems := quick_check(examples, layout):
+        raise InputError(problems[0], file=file)
+    # The name alone: where on this disk the file lies is nobody's business who gets the model.
+    checksum = sha256(repr(examples).encode(errors="surrogatepass"))
+    return examples, FileOrigin(origin, len(examples), checksum)
+
+
+def _inflects(examples: list[Example]) -> bool:
+    """Return whether sources share stems with their targets, so that others can be made up."""
     try:
-        hallucinate(data.train, 1, 0)
+        hallucinate(examples, 1, 0)
     except HardalignError:
         return False
     return True
 
 
-def _remark(data: TrainingData, description: Description, others: int, reporter: Reporter) -> None:
-    """Say what of the development set tells little, or what may help with it."""
-    model, sources = description.model, len(data.dev)
-    if known := data.known():
-        reporter.note(
-            f"{known} of the {sources} development sources are in the training data too; "
-            "what is right of them says nothing about new words"
+def _check_dev(data: _Examples, indexer: Indexer) -> None:
+    """Refuse a development set that was plainly written in another format."""
+    source, pairs = indexer.vocabulary.source, list(training_pairs(data.dev))
+    unknown = [source.unknown(one.source, one.tags) for one in data.dev]
+    unwritable = [indexer.unwritable(pair) for pair in pairs]
+    if 2 * sum(map(len, unknown)) > sum(len(one.source) + len(one.tags) for one in data.dev):
+        message = "most source symbols never occur in the training data"
+        examples, found = data.dev, unknown
+    elif unwritable and all(unwritable):
+        message = "every target has symbols that no target of the training data has"
+        examples, found = pairs, unwritable
+    else:
+        return
+    first, symbols = next(pair for pair in zip(examples, found, strict=True) if pair[1])
+    raise InputError(
+        f"{message}, first {shorten(symbols[0])}; is this file in the same format?",
+        file=data.dev_name,
+        line=first.line or None,
+    )
+
+
+def _remarks(data: _Examples, description: Description) -> Iterator[str]:
+    """Yield what of the development set tells little, or what may help with it."""
+    model, of_all = description.model, f"of the {len(data.dev)} development sources"
+    tags = defaultdict(set)
+    for example in data.train:
+        tags[example.source].add(example.tags)
+    if known := sum(example.tags in tags[example.source] for example in data.dev):
+        yield (
+            f"{known} {of_all} are in the training data too; what is right of them says nothing "
+            "about new words"
         )
-    if not model.known_forms and not description.training.hallucinate and 2 * others > sources:
-        reporter.note(
-            f"{others} of the {sources} development sources have other forms in the training "
-            "data; --set known_forms=1 reads them beside the lemma"
+    others = sum(bool(tags[example.source] - {example.tags}) for example in data.dev)
+    if not (model.known_forms or description.training.hallucinate) and 2 * others > len(data.dev):
+        yield (
+            f"{others} {of_all} have other forms in the training data; --set known_forms=1 reads "
+            "them beside the lemma"
         )
-    unseen = data.unseen(description.vocabulary)
-    if unseen > MANY_UNSEEN * sources:
+    source = description.vocabulary.source
+    unseen = sum(bool(source.unknown(example.source)) for example in data.dev)
+    if unseen > MANY_UNSEEN * len(data.dev):
         advice = "" if model.unk_dropout else "; --set unk_dropout=0.2 teaches how to read them"
-        if description.vocabulary.source.tags:  # in inflection most letters stay
+        if source.tags:  # in inflection most letters stay
             can_copy = find_system(model.system).model.can_copy_oov and not model.copying
             advice = "; --set copying=true can write them" if can_copy else ""
         if advice:
-            reporter.note(
-                f"{unseen} of the {sources} development sources have letters that the training "
-                f"data never shows{advice}"
-            )
+            yield f"{unseen} {of_all} have letters that the training data never shows{advice}"
 
 
 def _layout(format_: str | Format | None, start: Format | None) -> Format:
-    """Returns how data are read that go on from a model of another format, or from nothing."""
+    """Return how data is read, in the way of the model to begin with, if there is one."""
     if isinstance(format_, str):
         if format_ not in FORMATS:
             raise HardalignError(f"no format is called {format_!r}; there are {', '.join(FORMATS)}")

@@ -13,13 +13,15 @@ from hardalign.data.vocabulary import RESERVED, Alphabet, Vocabulary
 from hardalign.errors import HardalignError
 from hardalign.files import sha256
 from hardalign.model_folder import WEIGHTS, Tensors, find_model, load_folder
-from hardalign.systems.ops.numpy import Ints
 from hardalign.systems.parameters import ALIGNER_TABLE, parameter_shapes
+
+SOURCES, TAGS = "encoder.embedding.weight", "tags.merge.weight"
+"""The tensors with a row for each source symbol, and with a column for each tag."""
 
 
 @dataclass(frozen=True)
 class Start:
-    """Holds the weights to begin with."""
+    """The weights to begin with."""
 
     name: str
     """Of the model, with a checksum of its weights."""
@@ -29,15 +31,7 @@ class Start:
 
     @classmethod
     def of(cls, model: str | Path, config: ModelConfig) -> Start:
-        """Reads the weights of a model.
-
-        Args:
-            model: Its folder, or the name of a bundled model.
-            config: Of the model that is to be trained.
-
-        Raises:
-            HardalignError: If the two are not of the same system and size, or there is no model.
-        """
+        """Read the weights of a model, by its folder or name, to train one of these settings."""
         folder = find_model(model)
         tensors, description = load_folder(folder)
         for name, theirs in description.model.to_dict().items():
@@ -51,7 +45,7 @@ class Start:
         return cls(f"{folder.name} sha256:{checksum}", config, tensors, description.vocabulary)
 
     def unknown(self, vocabulary: Vocabulary) -> str:
-        """Returns in words which symbols of another vocabulary are new to the model."""
+        """Return in words which symbols of another vocabulary are new to the model."""
         sides = (
             ("source", self.vocabulary.source, vocabulary.source.letters),
             ("target", self.vocabulary.target, vocabulary.target.letters),
@@ -63,10 +57,9 @@ class Start:
         )
 
     def extended(self, vocabulary: Vocabulary) -> Vocabulary:
-        """Returns the model's vocabulary, and after it what is new in another.
+        """Return the model's vocabulary, followed by what is new in another.
 
-        Raises:
-            HardalignError: If weights of the model could not be used with so many symbols.
+        Raises a ``HardalignError`` if the weights cannot be used with so many symbols.
         """
         ours, theirs = self.vocabulary, vocabulary
         source = Alphabet(
@@ -88,24 +81,23 @@ class Start:
         return joined
 
     def weights(self, fresh: Tensors, vocabulary: Vocabulary) -> Tensors:
-        """Returns the model's weights, with fresh ones for the symbols that it does not know.
-
-        Args:
-            fresh: A new model's tensors.
-            vocabulary: Its vocabulary, as ``extended`` made it.
-        """
+        """Return the model's weights, with fresh ones for what ``extended`` has added."""
         weights = dict(fresh)
+        old_source, new_source = self.vocabulary.source, vocabulary.source
         for name, old in self.tensors.items():
             if name == ALIGNER_TABLE:
                 continue  # it is learned from the training data, each time anew
             new = np.array(fresh[name])
-            if name == "encoder.embedding.weight":
-                new[_source_numbers(self.vocabulary.source, vocabulary.source)] = old
+            if name == SOURCES:  # new letters come before the tags
+                numbers = np.arange(len(old_source))
+                letters = len(old_source.letters)
+                numbers[RESERVED + letters :] += len(new_source.letters) - letters
+                new[numbers] = old
             elif _by_target(name):
                 known = len(self.vocabulary.target)
                 new[:known] = old[:known]
                 new[len(new) - len(old) + known :] = old[known:]  # a pointer's last action, STEP
-            elif name == "tags.merge.weight":
+            elif name == TAGS:
                 new[:, : old.shape[1]] = old
             else:
                 new[...] = old
@@ -114,25 +106,18 @@ class Start:
 
 
 def _joined(old: Symbols, new: Symbols) -> Symbols:
-    return old + tuple(symbol for symbol in new if symbol not in set(old))
-
-
-def _source_numbers(old: Alphabet, new: Alphabet) -> Ints:
-    """Returns the new numbers of all old symbols; new letters come before the tags."""
-    numbers = np.arange(len(old))
-    numbers[RESERVED + len(old.letters) :] += len(new.letters) - len(old.letters)
-    return numbers
+    return tuple(dict.fromkeys(old + new))
 
 
 def _by_target(name: str) -> bool:
-    """Tells whether a tensor has a row for each target symbol."""
+    """Return whether a tensor has a row for each target symbol."""
     return name == "decoder.embedding.weight" or name.endswith((".output.weight", ".output.bias"))
 
 
 def _fixed(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Returns those sizes of a tensor that symbols do not change."""
+    """Return those sizes of a tensor that symbols do not change."""
     if name == ALIGNER_TABLE:
         return ()
-    if name == "tags.merge.weight":
+    if name == TAGS:
         return shape[:1]
-    return shape[1:] if name == "encoder.embedding.weight" or _by_target(name) else shape
+    return shape[1:] if name == SOURCES or _by_target(name) else shape

@@ -21,23 +21,19 @@ from hardalign.model_folder import WEIGHTS, write_tensors
 from hardalign.search import predictions
 from hardalign.systems.model import build_model
 from hardalign.systems.network import Network, collate
-from hardalign.training.checkpoint import Progress, arrays, read_checkpoint, save_checkpoint
 from hardalign.training.recipe import cosine_rate, described
-from hardalign.training.run import Reporter, Run
+from hardalign.training.run import Progress, Reporter, Run, arrays, read_checkpoint, save_checkpoint
 
 
 def train(run: Run, reporter: Reporter) -> Progress:
-    """Train a run to its end, from the last completed epoch if its folder has one.
+    """Train a run to its end, from the last complete epoch if its folder has one.
 
-    After every epoch the folder holds a whole checkpoint, and the weights that are kept: the last
+    After every epoch the folder holds a whole checkpoint and the weights that are kept: the last
     ones, or by the paper's recipe those of the best epoch so far.
-
-    Raises:
-        HardalignError: If training diverges, or the folder cannot be read or written.
     """
     description, folder, pairs = run.description, run.folder, run.pairs
     config, device = description.training, find_device(run.device)
-    with torch_threads(config.threads or 1):
+    with _torch_threads(config.threads or 1):
         # A model, new, fine-tuned or as the last epoch left it.
         torch.manual_seed(config.seed)
         model = Network(description.model, description.vocabulary)
@@ -68,10 +64,10 @@ def train(run: Run, reporter: Reporter) -> Progress:
         if run.call is not None:  # an ensemble says it once for all members
             reporter.note(described(run.examples, description.model, config))
         reporter.begin(progress, run)
-        if checkpoint is not None and ended(progress, config):
+        if checkpoint is not None and _ended(progress, config):
             reporter.note(f"{folder}: nothing was left to train after epoch {progress.epoch}")
         try:
-            while not ended(progress, config):
+            while not _ended(progress, config):
                 # Order and dropout of an epoch follow from the seed and the epoch's number.
                 started = time.perf_counter()
                 draw = random.Random(f"{config.seed} {progress.epoch}")
@@ -110,8 +106,7 @@ def train(run: Run, reporter: Reporter) -> Progress:
     return progress
 
 
-def ended(progress: Progress, config: TrainingConfig) -> bool:
-    """Tells whether nothing is left to train."""
+def _ended(progress: Progress, config: TrainingConfig) -> bool:
     slow = config.recipe == "paper" and progress.learning_rate < config.min_learning_rate
     return slow or progress.epoch >= config.epochs
 
@@ -125,7 +120,7 @@ def _epoch(
     device: torch.device,
     reporter: Reporter,
 ) -> float:
-    """One pass over the training pairs; returns the mean loss of a pair."""
+    """Make one pass over the training pairs; return the mean loss of a pair."""
     model.train()
     losses: list[Tensor] = []
     done, total = 0, sum(map(len, batches))
@@ -138,8 +133,8 @@ def _epoch(
             group["lr"] = rate
         optimizer.zero_grad()
         loss = model.loss(collate(batch).to(device)).sum()
-        # The gradient is that of the mean over symbols, as in the paper's code: so is the norm at
-        # which it is clipped.
+        # The gradient, and so the norm at which it is clipped, is that of the mean over symbols, as
+        # in the paper's code.
         (loss / sum(len(pair.target) for pair in batch)).backward()  # type: ignore[no-untyped-call]
         if config.clip is not None:
             torch.nn.utils.clip_grad_norm_(model.parameters(), config.clip)
@@ -148,25 +143,6 @@ def _epoch(
         done += len(batch)
         reporter.advance(done, total)
     return math.fsum(torch.stack(losses).tolist()) / total
-
-
-def _halve_or_keep(progress: Progress, config: TrainingConfig, scores: Scores | None) -> bool:
-    """The paper's recipe after an epoch: maybe halve the rate; returns whether it is the best.
-
-    The rate is halved where the log-likelihood has not improved for long enough. The best epoch has
-    most words right, then the smallest distance.
-    """
-    if scores is None:
-        raise HardalignError("the paper's recipe needs development data: give --dev")
-    progress.stale += 1
-    if progress.best_log_likelihood is None or scores.log_likelihood > progress.best_log_likelihood:
-        progress.best_log_likelihood, progress.stale = scores.log_likelihood, 0
-    elif progress.stale >= config.patience:
-        progress.learning_rate, progress.stale = progress.learning_rate / 2, 0
-    if (scores.acc, -scores.mld) <= (progress.best_acc, -progress.best_mld):
-        return False
-    progress.best_acc, progress.best_mld = scores.acc, scores.mld
-    return True
 
 
 def _check_loss(loss: float, epoch: int) -> None:
@@ -181,27 +157,44 @@ class Scores(NamedTuple):
     """How well a model does on the development set."""
 
     log_likelihood: float
-    """Of a pair, in the mean."""
+    """Mean over pairs."""
     acc: float
     mld: float
 
 
 def development_scores(run: Run, model: Network) -> Scores | None:
-    """Returns the scores on the development set, from the side that answers; None without one."""
-    development, description = run.development, run.description
-    if not development.sources:
+    """Score a model on the development set with the NumPy runtime; None if there is none."""
+    if not run.dev:
         return None
-    runtime = build_model(description.model, arrays(model), description.vocabulary)
-    log_probs = log_likelihoods(runtime, development.pairs)
-    hypotheses = predictions(runtime, development.sources)
-    vocabulary, counted = description.vocabulary, description.format.counted
-    words = [
-        counted(vocabulary.target.decode(one.symbols, source.oov))
-        for one, source in zip(hypotheses, development.sources, strict=True)
+    vocabulary, counted = run.description.vocabulary, run.description.format.counted
+    runtime = build_model(run.description.model, arrays(model), vocabulary)
+    log_probs = log_likelihoods(runtime, run.dev_pairs)
+    sources = [source for source, _ in run.dev_words]
+    answers = [
+        counted(vocabulary.target.decode(best.symbols, source.oov))
+        for best, source in zip(predictions(runtime, sources), sources, strict=True)
     ]
-    references = [[counted(target) for target in own] for own in development.references]
-    metrics = evaluate(words, references)
+    metrics = evaluate(answers, [list(map(counted, targets)) for _, targets in run.dev_words])
     return Scores(math.fsum(log_probs) / max(1, len(log_probs)), metrics.acc, metrics.mld)
+
+
+def _halve_or_keep(progress: Progress, config: TrainingConfig, scores: Scores | None) -> bool:
+    """Halve the rate after an epoch, if due, by the paper's recipe; return whether it is the best.
+
+    The rate is halved when the log-likelihood has not improved for ``patience`` epochs. The best
+    epoch has the highest accuracy, then the smallest distance.
+    """
+    if scores is None:
+        raise HardalignError("the paper's recipe needs development data: give --dev")
+    progress.stale += 1
+    if progress.best_log_likelihood is None or scores.log_likelihood > progress.best_log_likelihood:
+        progress.best_log_likelihood, progress.stale = scores.log_likelihood, 0
+    elif progress.stale >= config.patience:
+        progress.learning_rate, progress.stale = progress.learning_rate / 2, 0
+    if (scores.acc, -scores.mld) <= (progress.best_acc, -progress.best_mld):
+        return False
+    progress.best_acc, progress.best_mld = scores.acc, scores.mld
+    return True
 
 
 def _save_weights(run: Run, model: Network, progress: Progress) -> None:
@@ -209,11 +202,7 @@ def _save_weights(run: Run, model: Network, progress: Progress) -> None:
 
 
 def find_device(name: str) -> torch.device:
-    """Returns a device by name; ``auto`` is a GPU if there is one.
-
-    Raises:
-        HardalignError: If there is no such device here.
-    """
+    """Return a device by name; ``auto`` is a GPU if there is one."""
     there = {
         "cuda": torch.cuda.is_available(),
         "mps": torch.backends.mps.is_available(),
@@ -229,8 +218,7 @@ def find_device(name: str) -> torch.device:
 
 
 @contextmanager
-def torch_threads(threads: int) -> Iterator[None]:
-    """Compute with so many threads for as long as the context lasts."""
+def _torch_threads(threads: int) -> Iterator[None]:
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import signal
@@ -16,6 +17,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, cast
 
+from hardalign.data.formats import training_pairs
 from hardalign.data.text import plural
 from hardalign.errors import HardalignError
 from hardalign.files import locked, make_folder
@@ -40,77 +42,54 @@ from hardalign.training.recipe import described
 from hardalign.training.run import RESUME, Reporter, Run, open_folder
 
 
-def train_one(run: Run, reporter: Reporter) -> None:
-    """Train one model into its folder, locked for as long as that takes, and calibrate it.
+def train_run(run: Run, reporter: Reporter, processes: int = 1) -> None:
+    """Train a model or the members of an ensemble into a locked folder, and calibrate it.
 
-    Raises:
-        HardalignError: If the folder cannot be used, or training diverges.
+    The first member has the run's seed, each other the next one; ``processes`` of them are trained
+    at a time. Members that are complete are not trained again when the run is resumed.
     """
     with locked(run.folder, f"train {uuid.uuid4()}"):
         run = open_folder(run, reporter.note)
-        if unspellable := run.development.unspellable:
-            targets = plural(unspellable, "development target has", "development targets have")
-            reporter.note(
-                f"{targets} symbols never seen in training: wrong whatever is predicted, and left "
-                "out of the development log-likelihood"
-            )
-        if train(run, reporter).epoch:
-            calibrate(run)
-        (run.folder / RESUME).unlink(missing_ok=True)
-
-
-def train_members(run: Run, reporter: Reporter, members: int, processes: int) -> None:
-    """Train the members of an ensemble, then fit one temperature for all together.
-
-    Members that are complete are not trained again when the run is resumed.
-
-    Args:
-        run: That of the ensemble; its first member has its seed, each other the next one.
-        reporter: Is told how training goes; of several processes, by notes.
-        members: How many there are.
-        processes: How many members to train at a time, each in a process of its own; 1 trains them
-            one after the other in this one.
-
-    Raises:
-        HardalignError: If the folder cannot be used, or a member's training fails.
-    """
-    with locked(run.folder, f"train {uuid.uuid4()}"):
-        run = open_folder(run, reporter.note)
-        reporter.note(described(run.examples, run.description.model, run.description.training))
-        description, config = run.description, run.description.training
-        runs = [
-            replace(
-                run,
-                call=None,
-                folder=folder,
-                description=replace(
-                    description, training=replace(config, seed=config.seed + k), members=1
-                ),
-            )
-            for k, folder in enumerate(member_folders(run.folder, members))
-        ]
-        if processes == 1:
-            for number, one in enumerate(runs, start=1):
-                reporter.note(f"member {number} of {members}: {one.folder}")
-                train_one(one, reporter)
+        if run.description.members == 1:
+            if unspellable := sum(1 for _ in training_pairs(run.dev)) - len(run.dev_pairs):
+                targets = plural(unspellable, "development target has", "development targets have")
+                reporter.note(
+                    f"{targets} symbols never seen in training: wrong whatever is predicted, and "
+                    "left out of the development log-likelihood"
+                )
+            epochs = train(run, reporter).epoch
         else:
-            _train_beside(runs, processes, reporter)
-        if config.epochs:
-            calibrate(run)
+            _train_members(run, reporter, processes)
+            epochs = run.description.training.epochs
+        if epochs and run.dev:
+            _calibrate(run)
         (run.folder / RESUME).unlink(missing_ok=True)
 
 
-def calibrate(run: Run) -> None:
-    """Fit the temperature of the model in a run's folder, if there is development data."""
-    if not run.dev:
+def _train_members(run: Run, reporter: Reporter, processes: int) -> None:
+    description, config = run.description, run.description.training
+    reporter.note(described(run.examples, description.model, config))
+    runs = []
+    for number, folder in enumerate(member_folders(run.folder, description.members)):
+        training = replace(config, seed=config.seed + number)
+        member = replace(description, training=training, members=1)
+        runs.append(replace(run, folder=folder, description=member, call=None))
+    if processes > 1:
+        _train_in_processes(runs, processes, reporter)
         return
+    for number, one in enumerate(runs, start=1):
+        reporter.note(f"member {number} of {len(runs)}: {one.folder}")
+        train_run(one, reporter)
+
+
+def _calibrate(run: Run) -> None:
+    """Fit the temperature of the model in a run's folder."""
     members, description = load_members(run.folder)
-    runtime = build_members(
-        [(own.model, tensors) for tensors, own in members], description.vocabulary
-    )
-    temperature = round(fit_temperature(runtime, run.development, description.vocabulary), 4)
-    if temperature != description.temperature:
-        write_description(run.folder, replace(description, temperature=temperature))
+    vocabulary = description.vocabulary
+    runtime = build_members([(own.model, tensors) for tensors, own in members], vocabulary)
+    fitted = round(fit_temperature(runtime, run.dev_words, run.dev_pairs, vocabulary), 4)
+    if fitted != description.temperature:
+        write_description(run.folder, replace(description, temperature=fitted))
 
 
 def join(*models: str | Path, out: str | Path) -> Predictor:
@@ -142,7 +121,6 @@ def join(*models: str | Path, out: str | Path) -> Predictor:
                 "alike, on the same data, can be joined"
             )
     out = Path(out)
-    make_folder(out)
     with locked(out, f"join {uuid.uuid4()}"):
         if (out / CONFIG).exists() or any(out.glob("member-*")):
             raise HardalignError(f"{out}: is not empty; choose another folder")
@@ -151,16 +129,14 @@ def join(*models: str | Path, out: str | Path) -> Predictor:
             for name in (WEIGHTS, METRICS, VOCABULARY, KNOWN_FORMS, CONFIG):
                 if (folder / name).exists():
                     shutil.copyfile(folder / name, member / name)
-        product = 1.0
-        for own in descriptions:
-            product *= own.temperature ** (1 / len(descriptions))
-        temperature = round(product, 4)
+        product = math.prod(own.temperature for own in descriptions)
+        temperature = round(product ** (1 / len(folders)), 4)
         write_description(out, replace(first, members=len(folders), temperature=temperature))
     return load(out)
 
 
-def _train_beside(runs: Sequence[Run], processes: int, reporter: Reporter) -> None:
-    """Trains so many members at a time; all end with the first failure, or with this process."""
+def _train_in_processes(runs: Sequence[Run], processes: int, reporter: Reporter) -> None:
+    """Train so many members at a time; all end with the first failure, or with this process."""
     context = get_context("spawn")  # torch does not survive a fork
     waiting = list(runs)
     running: dict[Connection, tuple[Path, BaseProcess]] = {}
@@ -198,10 +174,10 @@ def _train_beside(runs: Sequence[Run], processes: int, reporter: Reporter) -> No
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Lets a Ctrl-C wait. Processes started meanwhile hold it too, from their first moment on.
+    """Block Ctrl-C, for processes started meanwhile too, from their first moment on.
 
-    Ctrl-C is for this process, which ends them; a process that gets it while it still imports would
-    end with a traceback.
+    It is for this process, which ends them; one that gets it while it still imports would end with
+    a traceback.
     """
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
@@ -215,34 +191,31 @@ def _interrupts_held() -> Iterator[None]:
 
 
 def _work(run: Run, connection: Connection) -> None:
-    """Trains one member in a process of its own."""
+    """Train one member in a process of its own."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # where it could not be held
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
-        train_one(run, _Sender(connection))
+        train_run(run, _Sender(connection))
         connection.send((False, "complete"))
     except HardalignError as error:
         connection.send((True, str(error)))
 
 
 def _end_with_parent() -> None:
-    parent = parent_process()
-    if parent is not None:
+    if (parent := parent_process()) is not None:
         parent.join()
         os._exit(1)
 
 
 class _Sender(Reporter):
-    """A ``Reporter`` that tells another process."""
+    """Tells another process, of an epoch in one line."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def note(self, text: str) -> None:
-        """Pass on what the user should know."""
         self._connection.send((False, text))
 
     def epoch(self, row: dict[str, Any]) -> None:
-        """Tell of a complete epoch in one line."""
         acc = "" if row["dev_acc"] is None else f"dev acc {row['dev_acc']:.2f}, "
         self.note(f"epoch {row['epoch']}, {acc}{row['seconds']:.0f} s")

@@ -1,16 +1,25 @@
-"""A run of training: what is trained, on what, into which folder; and how it takes that folder."""
+"""A run of training: what is trained and on what, its folder, and where it stands.
+
+The checkpoint is one file, replaced as a whole after every epoch, so that weights, optimizer and
+progress never disagree. Random numbers need no saving: each epoch draws its own from the seed and
+the epoch's number.
+"""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypedDict
 
+import msgspec
 import torch
+from numpy.typing import NDArray
+from torch import optim
 
 from hardalign.data.formats import Example, evaluation_items, training_pairs
 from hardalign.data.inflection import hallucinate
@@ -20,6 +29,7 @@ from hardalign.errors import HardalignError
 from hardalign.files import (
     HOLDER,
     LOCK,
+    build_record,
     explained,
     locked,
     make_folder,
@@ -37,50 +47,30 @@ from hardalign.model_folder import (
     VOCABULARY,
     WEIGHTS,
     Description,
+    Tensors,
     description_files,
+    find_model,
+    load_folder,
     read_description,
+    read_tensors,
+    write_tensors,
 )
 from hardalign.systems.model import indexer
+from hardalign.systems.network import Network
 from hardalign.training.finetune import Start
 
-if TYPE_CHECKING:
-    from hardalign.training.checkpoint import Progress
-
 RESUME = "resume.json"
-"""What ``train --resume DIR`` needs besides: where the data is. Removed when training is over."""
+"""Where the data of an unfinished run is, for ``train --resume DIR``."""
 FILES = (CHECKPOINT, WEIGHTS, METRICS, RESUME, VOCABULARY, KNOWN_FORMS, CONFIG)
-HELD_OUT = "held-out"
-"""The folder of a first run that 0.2 made, within that of a model that was refitted."""
+_MOMENTS = ("exp_avg", "exp_avg_sq", "step")
+"""What Adam keeps of each parameter."""
 
 Note = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Development:
-    """The development set, numbered once."""
-
-    pairs: list[Encoded]
-    """For the log-likelihood: every pair that the vocabulary can spell."""
-    unspellable: int
-    """Pairs left out of it, because their target has a symbol that the model cannot write."""
-    sources: list[Encoded]
-    """For the accuracy: every distinct source."""
-    references: list[tuple[Symbols, ...]]
-
-    @classmethod
-    def of(cls, examples: Sequence[Example], numbers: Indexer) -> Development:
-        """Number the examples of a development set."""
-        pairs = [numbers.pair(pair) for pair in training_pairs(examples)]
-        spellable = [pair for pair in pairs if UNKNOWN not in pair.target]
-        items = evaluation_items(examples)
-        sources = [numbers.source(item) for item in items]
-        references = [item.targets for item in items]
-        return cls(spellable, len(pairs) - len(spellable), sources, references)
-
-
-@dataclass(frozen=True)
 class Run:
-    """One run: everything that decides its outcome. It can travel to another process."""
+    """Everything that decides the outcome of a run. It can travel to another process."""
 
     folder: Path
     description: Description
@@ -88,33 +78,72 @@ class Run:
     dev: list[Example]
     device: str = "auto"
     start: Start | None = None
-    """The weights to begin with; none for random ones."""
+    """The weights to begin with; None for random ones."""
     resume: bool = False
     overwrite: bool = False
     call: dict[str, Any] | None = None
-    """What to keep in ``RESUME`` until training is over."""
+    """The content of ``RESUME``; None for a member of an ensemble."""
 
     @property
     def examples(self) -> int:
-        """How many real pairs there are to learn from."""
+        """The number of real training pairs."""
         return sum(len(example.targets) for example in self.train)
 
     @cached_property
     def pairs(self) -> list[Encoded]:
-        """The training pairs, numbered, and hallucinated ones if there shall be some."""
+        """The training pairs, hallucinated ones among them."""
         config = self.description.training
         examples = [*self.train, *hallucinate(self.train, config.hallucinate, config.seed)]
         return [self._indexer.pair(pair) for pair in training_pairs(examples)]
 
     @cached_property
-    def development(self) -> Development:
-        """The development set, numbered."""
-        return Development.of(self.dev, self._indexer)
+    def dev_pairs(self) -> list[Encoded]:
+        """The development pairs whose targets the vocabulary can spell."""
+        pairs = [self._indexer.pair(pair) for pair in training_pairs(self.dev)]
+        return [pair for pair in pairs if UNKNOWN not in pair.target]
+
+    @cached_property
+    def dev_words(self) -> list[tuple[Encoded, tuple[Symbols, ...]]]:
+        """The distinct development sources with their references."""
+        items = evaluation_items(self.dev)
+        return [(self._indexer.source(item), item.targets) for item in items]
 
     @property
     def _indexer(self) -> Indexer:
         one = self.description
         return indexer(one.model, one.vocabulary, one.format)
+
+
+class Row(TypedDict):
+    """A line of ``metrics.jsonl``: the figures of an epoch, None without development data."""
+
+    epoch: int
+    loss: float
+    dev_log_likelihood: float | None
+    dev_acc: float | None
+    dev_mld: float | None
+    learning_rate: float
+    words_per_second: float
+    seconds: float
+    best: bool
+
+
+@dataclass
+class Progress:
+    """How far training has come, and what it has seen on the development set."""
+
+    learning_rate: float
+    epoch: int = 0
+    """Epochs completed."""
+    best_log_likelihood: float | None = None
+    stale: int = 0
+    """Epochs that have not improved on it, since the rate was last halved."""
+    best_epoch: int = 0
+    """The epoch whose weights are kept; 0 before the first."""
+    best_acc: float = -1.0
+    best_mld: float = 0.0
+    history: list[dict[str, Any]] = field(default_factory=list)
+    """A ``Row`` per epoch."""
 
 
 class Reporter:
@@ -136,14 +165,91 @@ class Reporter:
         """Is told that training is over, for better or worse."""
 
 
+@dataclass(frozen=True)
+class Checkpoint:
+    """Where training stood after the last complete epoch."""
+
+    path: Path
+    progress: Progress
+    tensors: Tensors
+
+    def restore(self, model: Network, optimizer: optim.Optimizer) -> None:
+        """Put model and optimizer back to where that epoch left them, if it is their checkpoint."""
+        shapes = {f"model.{name}": one.shape for name, one in model.state_dict().items()}
+        for number, parameter in enumerate(model.parameters()):
+            for moment in _MOMENTS:
+                shape = torch.Size() if moment == "step" else parameter.shape
+                shapes[f"optimizer.{number}.{moment}"] = shape
+        if {name: array.shape for name, array in self.tensors.items()} != shapes:
+            raise _foreign(self.path)
+        tensors = {name: torch.from_numpy(array) for name, array in self.tensors.items()}
+        model.load_state_dict({name: tensors[f"model.{name}"] for name in model.state_dict()})
+        moments = {
+            number: {moment: tensors[f"optimizer.{number}.{moment}"] for moment in _MOMENTS}
+            for number, _ in enumerate(model.parameters())
+        }
+        optimizer.load_state_dict({**optimizer.state_dict(), "state": moments})
+
+
+def read_checkpoint(folder: Path) -> Checkpoint | None:
+    """Return what the last complete epoch left in a folder; None before the first."""
+    path = folder / CHECKPOINT
+    if not path.exists():
+        return None
+    tensors, notes = read_tensors(path)
+    values = {name: value for name, value in notes.items() if value is not None}
+    try:
+        progress = build_record(Progress, values, "it")
+        rows = msgspec.convert(progress.history, list[Row])
+    except (HardalignError, msgspec.ValidationError) as error:
+        raise _foreign(path) from error
+    if len(rows) != progress.epoch:
+        raise _foreign(path)
+    return Checkpoint(path, progress, tensors)
+
+
+def save_checkpoint(
+    folder: Path, model: Network, optimizer: optim.Optimizer, progress: Progress
+) -> None:
+    """Commit an epoch: the lines of the metrics first, then the one file that decides."""
+    lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in progress.history)
+    write_bytes(folder / METRICS, "".join(lines).encode())
+    tensors = {f"model.{name}": array for name, array in arrays(model).items()}
+    for number, moments in optimizer.state_dict()["state"].items():
+        for moment, tensor in moments.items():
+            tensors[f"optimizer.{number}.{moment}"] = tensor.detach().cpu().numpy()
+    write_tensors(folder / CHECKPOINT, tensors, asdict(progress))
+
+
+def torch_module(model: str | Path) -> Network:
+    """Return a trained network as a ``torch.nn.Module``, in evaluation mode.
+
+    Args:
+        model: The folder of a single model, such as a member of an ensemble, or a bundled model.
+    """
+    tensors, description = load_folder(find_model(model))
+    network = Network(description.model, description.vocabulary)
+    weights = {name: torch.as_tensor(tensor) for name, tensor in tensors.items()}
+    network.load_state_dict(network.state_dict() | weights)
+    return network.eval()
+
+
+def arrays(model: Network) -> dict[str, NDArray[Any]]:
+    """Return a model's tensors by name; on a CPU they share its memory."""
+    return {name: tensor.detach().cpu().numpy() for name, tensor in model.state_dict().items()}
+
+
+def _foreign(path: Path) -> HardalignError:
+    return HardalignError(
+        f"{path}: is not the checkpoint of this run, so it cannot be resumed; "
+        "bring the right file back, or start anew with --overwrite"
+    )
+
+
 def open_folder(run: Run, note: Note = lambda _: None) -> Run:
     """Create, overwrite or resume the folder of a run, which is locked, and describe the run in it.
 
-    Returns:
-        The run with the number of threads that it has, or had before.
-
-    Raises:
-        HardalignError: If the folder is taken, or cannot be written.
+    Returns the run with the number of threads that it has, or had before.
     """
     folder, description = run.folder, run.description
     with explained(folder, "written"):
@@ -171,21 +277,18 @@ def open_folder(run: Run, note: Note = lambda _: None) -> Run:
 
 
 def remove_model(folder: Path) -> None:
-    """Remove a model and its members; files that are not ours stay.
+    """Remove a model and its members; other files stay, and links are removed, not followed.
 
-    A link in place of a member is removed itself: what it points to belongs to somebody else.
-
-    Raises:
-        BusyError: If another process is training a member. Nothing is removed then.
+    Nothing is removed if another process is training a member.
     """
-    parts = [*folder.glob(MEMBER.format("*")), folder / HELD_OUT]
+    parts = list(folder.glob(MEMBER.format("*")))
     with ExitStack() as locks:
-        held = [part for part in parts if part.is_dir() and not part.is_symlink()]
-        for part in held:
-            locks.enter_context(locked(part, f"overwrite {folder}"))
-        for part in held:
-            remove_model(part)
-            remove_fragments(part)
+        members = [part for part in parts if part.is_dir() and not part.is_symlink()]
+        for member in members:
+            locks.enter_context(locked(member, f"overwrite {folder}"))
+        for member in members:
+            remove_model(member)
+            remove_fragments(member)
         for name in FILES:
             (folder / name).unlink(missing_ok=True)
     for part in parts:
@@ -198,10 +301,10 @@ def remove_model(folder: Path) -> None:
 
 
 def default_threads() -> int:
-    """Returns 2, as more gain nothing, where waiting threads do not spin for long; otherwise 1.
+    """Return 2, as more gain nothing, where waiting threads do not spin for long; otherwise 1.
 
-    Threads that spin starve beside a busy process: 2 of them then train at a tenth of the speed of
-    one. The command line sees to it; a program that imports hardalign decides for itself.
+    Beside a busy process two spinning threads train at a tenth of the speed of one. The command
+    line limits the spin; a program that imports hardalign decides for itself.
     """
     patient = os.environ.get("OMP_WAIT_POLICY", "").lower() == "passive"
     if patient or "GOMP_SPINCOUNT" in os.environ:
@@ -210,9 +313,15 @@ def default_threads() -> int:
 
 
 def _resumed(folder: Path, now: Description, taken: set[str], note: Note) -> Description:
-    """Returns the description of a run that goes on; refuses to go on with another run."""
-    if CONFIG not in taken:
-        _check_beginning(folder, now, taken)
+    """Return the description of a run that goes on; refuse to go on with another run."""
+    if CONFIG not in taken:  # a run that was killed while it began, or somebody else's files
+        begun = description_files(now)
+        for name in sorted(taken & set(FILES)):
+            if name not in begun or read_bytes(folder / name) != begun[name]:
+                raise HardalignError(
+                    f"{folder}: cannot resume: it has a {name} but no {CONFIG} that says of which "
+                    "run; choose another folder, or start anew with --overwrite"
+                )
         return now
     before = read_description(folder)
     threads = now.training.threads or before.training.threads
@@ -243,26 +352,16 @@ def _resumed(folder: Path, now: Description, taken: set[str], note: Note) -> Des
     return now
 
 
-def _check_beginning(folder: Path, description: Description, taken: set[str]) -> None:
-    """Refuse files of a model without settings, unless a run was killed while it began."""
-    begun = description_files(description)
-    for name in sorted(taken & set(FILES)):
-        if name not in begun or read_bytes(folder / name) != begun[name]:
-            raise HardalignError(
-                f"{folder}: cannot resume: it has a {name} but no {CONFIG} that says of which run; "
-                "choose another folder, or start anew with --overwrite"
-            )
-
-
 def _checksum(start: str) -> str:
-    """Returns the checksum in ``Start.name``: a model that was moved or renamed is the same."""
+    """Return the checksum in ``Start.name``: a model that was moved or renamed is the same."""
     return start.rpartition("sha256:")[2]
 
 
 def _difference(old: Any, new: Any) -> str:
-    """Returns the first setting that differs, as it was and as it is."""
-    if not hasattr(old, "to_dict") or not hasattr(new, "to_dict"):
-        return f"{old!r:.200}, now {new!r:.200}"
-    before, now = old.to_dict(), new.to_dict()
-    name = next(name for name in {**before, **now} if before.get(name) != now.get(name))
-    return f"{name} {before.get(name)!r:.200}, now {now.get(name)!r:.200}"
+    """Return the first setting that differs, as it was and as it is."""
+    name = ""
+    if hasattr(old, "to_dict") and hasattr(new, "to_dict"):
+        before, now = old.to_dict(), new.to_dict()
+        name = next(name for name in {**before, **now} if before.get(name) != now.get(name))
+        old, new = before.get(name), now.get(name)
+    return f"{name} {old!r:.200}, now {new!r:.200}".lstrip()
