@@ -25,8 +25,9 @@ from hardalign.files import build_record
 MAX_LINE_BYTES = 1 << 24
 """No line of data is this long: a file without line ends must not fill the memory."""
 HEADINGS = {
-    "source": "source|input|word|spelling|letters|graphemes?|orthography|lemma|name",
-    "target": "target|output|phonemes?|phones|pronunciation|transcription|ipa|form|transliteration",
+    "source": "source|input|words?|spelling|letters|graphemes?|orthography|lemma|name",
+    "target": "target|output|phonemes?|phones|pron(unciations?)?|transcription|ipa|form"
+    "|transliteration",
     "tags": "tags?|features?|feats|msd|morphology",
 }
 """What the columns of a table are called."""

@@ -86,15 +86,12 @@ class Local:
         self._running: dict[Run, subprocess.Popen[bytes]] = {}
 
     def free(self) -> int:
-        """Return how many more processes there may be."""
         return self._workers - len(self._running)
 
     def start(self, run: Run) -> None:
-        """Start the process of a run."""
         self._running[run] = start_process(self._folder / run.name, self._arguments)
 
     def ended(self) -> list[tuple[Run, State]]:
-        """Return the runs whose process has ended."""
         ended = [run for run, process in self._running.items() if process.poll() is not None]
         if not ended:
             time.sleep(_PAUSE)
@@ -106,7 +103,6 @@ class Local:
         return states
 
     def close(self) -> None:
-        """Kill all processes."""
         while self._running:
             stop_process(self._running.popitem()[1])
 
@@ -188,18 +184,16 @@ class Cluster:
         )
 
     def free(self) -> int:
-        """Return how many more runs there is room for; at least one, so that a cluster may grow."""
+        # Room for at least one run, so that a cluster may grow.
         nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
         need = self._need.items()
         fit = [min(int(node.get(kind, 0) / amount) for kind, amount in need) for node in nodes]
         return max(0, (self._workers or max(1, sum(fit))) - len(self._running))
 
     def start(self, run: Run) -> None:
-        """Submit the task of a run."""
         self._running[self._task.remote(self._folder / run.name, self._arguments)] = run
 
     def ended(self) -> list[tuple[Run, State]]:
-        """Return the runs whose task has ended."""
         tasks = list(self._running)
         done, _ = self._ray.wait(tasks, num_returns=len(tasks), timeout=2 * _PAUSE)
         return [(run, self._state(task, run)) for task in done if (run := self._running.pop(task))]
@@ -215,7 +209,6 @@ class Cluster:
         return "failed"
 
     def close(self) -> None:
-        """Cancel all tasks and leave the cluster."""
         for task in self._running:
             self._ray.cancel(task, force=True)
         self._running.clear()

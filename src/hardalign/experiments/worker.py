@@ -140,15 +140,12 @@ class Log(Reporter):
     """Prints a line per epoch, with the time."""
 
     def note(self, text: str) -> None:
-        """Print a line."""
         print(time.strftime("%Y-%m-%d %H:%M:%S"), text, flush=True)
 
     def begin(self, progress: Progress, run: TrainingRun) -> None:
-        """Print where training starts."""
         self.note(f"{len(run.train)} training pairs, after epoch {progress.epoch}")
 
     def epoch(self, row: dict[str, Any]) -> None:
-        """Print the figures of an epoch."""
         self.note(
             f"epoch {row['epoch']}: loss {row['loss']:.4f}, dev log p "
             f"{row['dev_log_likelihood']:.4f}, dev acc {row['dev_acc']:.2f}, "

@@ -63,13 +63,9 @@ LARGE = {"learning_rate": 0.0015, "clip": 0.7}
 
 
 def decide(recipe: Recipe, pairs: int, size: ModelConfig, tagged: bool) -> dict[str, Any]:
-    """Returns the settings that a recipe has for so many training pairs.
+    """Return the settings that a recipe has for so many training pairs and a model of this size.
 
-    Args:
-        recipe: Its name.
-        pairs: How many there are to learn from.
-        size: The sizes of the model.
-        tagged: Whether sources have tags that can be beside them, as in inflection.
+    ``tagged`` says whether sources have tags that can be beside them, as in inflection.
     """
     large = size.encoder_layers > 1 or size.decoder >= 400
     if recipe == "paper":
@@ -92,7 +88,7 @@ def decide(recipe: Recipe, pairs: int, size: ModelConfig, tagged: bool) -> dict[
 
 
 def described(pairs: int, model: ModelConfig, training: TrainingConfig) -> str:
-    """Returns what was decided, in a line for the user."""
+    """Return what was decided, in a line for the user."""
     parts = [
         plural(training.epochs, "epoch", "epochs"),
         f"batch {training.batch_size}",
@@ -109,7 +105,7 @@ def described(pairs: int, model: ModelConfig, training: TrainingConfig) -> str:
 
 
 def cosine_rate(config: TrainingConfig, step: int, steps: int) -> float:
-    """Returns the learning rate of a step, counted from 0: up to the peak, then down to zero."""
+    """Return the learning rate of a step, counted from 0: up to the peak, then down to zero."""
     done = (step + 1) / (steps + 1)
     if done < config.warmup:
         return config.learning_rate * done / config.warmup
