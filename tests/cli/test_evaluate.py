@@ -117,6 +117,19 @@ def test_all_items_in_a_file(command: Command, model: Path, tmp_path: Path) -> N
     assert json.loads(result.out)["acc"] == 50 * right
 
 
+def test_folds(command: Command, model: Path, pairs: Path, tmp_path: Path) -> None:
+    """Every source is answered once, by a model that was trained without it."""
+    items = tmp_path / "items.tsv"
+    result = command("evaluate", model, pairs, "--folds", 3, "--items", items, "--json")
+    assert result.code == 0, result.err
+    assert "hardalign: fold 3 of 3: " in result.err
+    figures = json.loads(result.out)
+    assert (figures["n"], "| 3 folds |" in figures["signature"]) == (6, True)
+    sources = [line.split("\t")[0] for line in items.read_text().splitlines()[1:]]
+    assert sources == [line.split("\t")[0] for line in PAIRS.splitlines()]
+    assert_complains(command("evaluate", model, pairs, "--folds", 7), "--folds is from 2 to 6")
+
+
 def test_nothing_in_the_data_is_obeyed_by_a_terminal(
     command: Command, model: Path, tmp_path: Path
 ) -> None:

@@ -33,10 +33,13 @@ def test_each_command_shows_an_example(name: str, command: Command) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_fills_its_lines(name: str, command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A line ends where the next word has no room, or where a paragraph or an entry ends."""
+    """A line ends where the next word has no room, or where a paragraph or an entry ends.
+
+    Examples stay in one line, to be copied.
+    """
     monkeypatch.setenv("COLUMNS", "80")
     lines = command(name, "--help").out.splitlines()
-    assert all(len(line) <= 80 for line in lines if not line.startswith("usage: "))
+    assert all(len(line) <= 80 for line in lines if not line.startswith(("usage: ", "$ ")))
     rows = [line[1:-1].rstrip() for line in lines if line.startswith("│")]
     for row, following in pairwise(rows):
         text = following.lstrip()

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hardalign.cli.answer import _Remarks
+from hardalign.cli.remarks import Remarks
 from hardalign.data.formats import FORMATS, Example
 from hardalign.predictor import Prediction
 from helpers import Command, write_model
@@ -66,7 +66,7 @@ def test_tags_that_are_missing(command: Command, tmp_path: Path) -> None:
 
 def test_letters_that_produced_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     """The fake aligns the k-th symbol with the k-th letter; some answers are too short."""
-    remarks = _Remarks(FakePredictor(), 1, None)
+    remarks = Remarks(FakePredictor(), 1, None)
     for word, length in [("abcd", 4), ("abcdef", 3), ("abcdef", 4)]:
         alpha = np.eye(length + 1, len(word) + 2, 1)
         remarks.see([Prediction(word, "", tuple(word[:length].upper()), 0.0, alpha=alpha)])

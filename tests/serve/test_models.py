@@ -6,13 +6,14 @@ import pytest
 from msgspec import UNSET
 
 import hardalign
+from hardalign.cli import model as module
+from hardalign.cli.model import load_models
 from hardalign.data.lexicon import Lexicon, read_lexicon
 from hardalign.errors import HardalignError
 from hardalign.predictor import Predictor
 from hardalign.search import Search
 from hardalign.serve import messages
-from hardalign.serve import models as module
-from hardalign.serve.models import answer_words, describe, load_models
+from hardalign.serve.questions import answer_words, describe
 from hardalign.systems import SCORES
 from helpers import TINY
 from serve.helpers import MODELS, knowing, tiny_predictor

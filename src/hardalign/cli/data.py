@@ -10,10 +10,10 @@ from json import dumps
 from pathlib import Path
 from typing import Annotated
 
-import tyro
+from tyro.conf import Positional
 
+from hardalign.cli import options as opt
 from hardalign.cli.console import note, watched
-from hardalign.cli.options import File, Folder, OptionalFolder, PairOptions, Text, optional
 from hardalign.data.check import Report
 from hardalign.data.check import check as check_data
 from hardalign.data.corpora import (
@@ -35,16 +35,15 @@ from hardalign.errors import HardalignError
 
 
 def check(
-    file: File,
+    file: opt.PairFile,
     *,
-    against: Text = None,
-    json: bool = False,
-    files: PairOptions = PairOptions(),  # noqa: B008 - frozen
+    against: opt.Text = None,
+    json: opt.Json = False,
+    files: opt.PairOptions = opt.PairOptions(),
 ) -> None:
     """Say what is odd in a data set, before an hour is spent on it.
 
     $ hardalign check lexicon.tsv --format lexicon
-
     $ hardalign check test.tsv --against train.tsv --format lexicon
 
     Looked for are duplicates, contradictions, symbols that are rare, invisible or look like
@@ -53,10 +52,7 @@ def check(
     how large a model the set can feed.
 
     Args:
-        file: File with sources and targets; - is standard input.
         against: The file a model is trained on, if FILE is to evaluate it.
-        json: Print one JSON object.
-        files: How the files are read.
     """
     layout = files.resolve(FORMATS["pairs"])
     read = partial(
@@ -90,19 +86,18 @@ def _text(report: Report) -> str:
 
 
 def split(
-    file: File,
+    file: opt.PairFile,
     *,
-    out: Folder,
+    out: opt.Folder,
     dev: float = 0.1,
     test: float = 0.1,
     seed: int = 0,
-    files: PairOptions = PairOptions(),  # noqa: B008 - frozen
+    files: opt.PairOptions = opt.PairOptions(),
     overwrite: bool = False,
 ) -> None:
     """Split a file into train, dev and test, with no source in two of them.
 
     $ hardalign split lexicon.tsv --out data --format lexicon
-
     $ hardalign split forms.tsv --out data --format sigmorphon --dev 0.05 --test 0.2 --seed 1
 
     All pronunciations of a word, and all forms of a lemma, go to the same part. The same file and
@@ -110,12 +105,10 @@ def split(
     part TAB file TAB number of examples TAB number of different sources.
 
     Args:
-        file: File with sources and targets; - is standard input.
         out: Folder that train.tsv, dev.tsv and test.tsv (.xml for news) are written to.
         dev: Share of the sources for dev; 0 for none.
         test: Share of the sources for test; 0 for none.
         seed: Another seed gives another split.
-        files: How the file is read.
         overwrite: Replace files that are there already.
     """
     skipped = Skipped()
@@ -136,16 +129,14 @@ def split(
 
 
 def corpora(
-    names: Annotated[tuple[str, ...], tyro.conf.Positional, optional("[fetch] [NAME ...]")] = (),
+    names: Annotated[opt.Strings, Positional, opt.optional("[fetch] [NAME ...]")] = (),
     *,
-    data_dir: OptionalFolder = None,
+    data_dir: opt.DataDir = None,
 ) -> None:
     """List the corpora known by name, describe some of them, or fetch their files.
 
     $ hardalign corpora
-
     $ hardalign corpora conll2017/danish
-
     $ hardalign corpora fetch conll2017/danish wikidata-names
 
     Files are checked against their registered sha256 wherever they come from. What is downloaded
@@ -156,8 +147,6 @@ def corpora(
         names: Corpora to describe, or after the word fetch, to find or download: then a line for
             each file says corpus, part and path. The name of a collection means all of it.
             Without names, a list of all.
-        data_dir: Folder with your own copies of the files, which are used first.
-            (default: what HARDALIGN_DATA names)
     """
     if not names:
         print(_catalogue())
@@ -169,14 +158,14 @@ def corpora(
 
 
 def fetch_and_load(origin: CorpusOrigin, data_dir: Path | None) -> Corpus:
-    """Loads a corpus, with a bar where files have to be fetched first."""
+    """Load a corpus, with a bar where files have to be fetched first."""
     if origin.corpus in registry():
         _fetch([registry()[origin.corpus]], data_dir)
     return load_origin(origin, data_dir)
 
 
 def _fetch(corpora: Iterable[RegisteredCorpus], data_dir: Path | None) -> list[tuple[str, ...]]:
-    """Finds or downloads all files of some corpora; returns corpus, part and path of each."""
+    """Find or download all files of some corpora; return corpus, part and path of each."""
     files = [(corpus, file) for corpus in corpora for file in corpus.files]
     bar = watched(files, "files", total=len(files))
     found = [(corpus, file, fetch_file(corpus, file, data_dir)) for corpus, file in bar]
@@ -187,7 +176,7 @@ def _fetch(corpora: Iterable[RegisteredCorpus], data_dir: Path | None) -> list[t
 
 
 def _registered(names: tuple[str, ...]) -> Iterable[RegisteredCorpus]:
-    """Returns the corpora that have files, each once."""
+    """Return the corpora that have files, each once."""
     if not names:
         raise HardalignError("fetch what? hardalign corpora lists all names")
     registered: dict[str, RegisteredCorpus] = {}

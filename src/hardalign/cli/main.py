@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import functools
+import importlib
+import inspect
 import io
 import os
+import re
+import shutil
 import signal
 import sys
+import textwrap
+import warnings
 from collections.abc import Callable, Iterable
-from types import FrameType
+from pathlib import Path
 from typing import Any, NoReturn
 
-COMMANDS = (
-    *("train", "predict", "evaluate", "score", "align", "plot", "analyze", "info", "join"),
-    *("lexicon", "errors", "compare", "check", "split", "corpora"),
-    *("reproduce", "serve", "export"),
-)
-"""The commands; each is a function of that name."""
+from hardalign.cli.console import note
+from hardalign.data.text import printable
+from hardalign.errors import HardalignError
+from hardalign import __version__
 
 FAMILIES = {
-    **dict.fromkeys(("predict", "score", "align"), "answer"),
-    **dict.fromkeys(("evaluate", "analyze"), "measure"),
-    **dict.fromkeys(("check", "split", "corpora"), "data"),
-    **dict.fromkeys(("errors", "compare"), "diagnose"),
-    "join": "train",
+    "train": ("train", "join"),
+    "predict": ("predict", "lexicon"),
+    "pairs": ("score", "align"),
+    "measure": ("evaluate", "analyze", "errors", "compare"),
+    "model": ("info", "plot", "export", "serve"),
+    "data": ("check", "split", "corpora"),
+    "reproduce": ("reproduce",),
 }
-"""The modules of commands that are not in a module of their own name."""
+"""The modules with their commands, each a function of that name."""
+COMMANDS = tuple(name for names in FAMILIES.values() for name in names)
 
 ONE_THREAD = ("OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "BLIS_NUM_THREADS")
 """What keeps NumPy's matrix products on one thread: words are spread over threads, not matrices."""
@@ -33,6 +42,14 @@ ONE_THREAD = ("OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "BLIS_NUM_THREAD
 NARROWEST = 30
 """Columns; tyro does not come to an end in terminals of five."""
 
+HELP = """usage: hardalign COMMAND ...
+
+Turns strings into strings, character by character: words into pronunciations, names
+into another script, lemmas into inflected forms.
+
+{}
+
+hardalign COMMAND --help explains a command, with examples."""
 GONE = "the working folder does not exist any more; change to another one"
 
 
@@ -44,23 +61,19 @@ class _Closed(io.TextIOBase):
 
 
 class _Stream:
-    """A standard stream; where it is for people, it is safe to write anything to it.
+    """A standard stream for people: ``clean`` escapes control characters, ``lossy`` never fails.
 
     On a terminal control characters are shown instead of obeyed: what is printed may come from a
     stranger's data or model. Messages that cannot be written are lost, and nothing else.
     """
 
     def __init__(self, stream: Any, *, clean: bool, lossy: bool) -> None:
-        self._stream, self._clean, self._lossy = stream, clean, lossy
+        self._stream, self._clean = stream, clean
+        self._lost: tuple[type[OSError], ...] = (OSError,) if lossy else ()
 
     def write(self, text: str) -> int:
-        from hardalign.data.text import printable
-
-        try:
+        with contextlib.suppress(*self._lost):
             self._stream.write(printable(text) if self._clean else text)
-        except OSError:
-            if not self._lossy:
-                raise
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
@@ -68,18 +81,15 @@ class _Stream:
             self.write(line)
 
     def flush(self) -> None:
-        try:
+        with contextlib.suppress(*self._lost):
             self._stream.flush()
-        except OSError:
-            if not self._lossy:
-                raise
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
 
 def main() -> None:
-    """Runs a command; exits with 2 and one line of explanation where the input is at fault."""
+    """Run a command; exit with 2 and one line of explanation where the input is at fault."""
     try:
         _prepare(sys.argv[1:])
         _dispatch(sys.argv[1:])
@@ -98,23 +108,16 @@ def main() -> None:
     except OSError as error:
         _silence_stdout()
         _fail(_explained(error), 2)
-    except Exception as error:
-        from hardalign.errors import HardalignError
-
-        if not isinstance(error, HardalignError):
-            raise
+    except HardalignError as error:
         _fail(f"{error}{'' if _has_folder() else f' ({GONE})'}", 2)
 
 
 def _prepare(arguments: list[str]) -> None:
-    """Makes the process ready: threads, signals, warnings and standard streams."""
-    import warnings
-    from pathlib import Path
-
+    """Set up threads, signals, warnings and standard streams."""
     for name in ONE_THREAD:  # before anything imports NumPy
         os.environ.setdefault(name, "1")
-    signal.signal(signal.SIGTERM, _terminated)
-    warnings.showwarning = _note_warning
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    warnings.showwarning = lambda message, *_, **__: note(str(message))
     # Who closes a stream must not get messages into the data, nor success without any.
     sys.stdout = sys.stdout or _Closed()
     sys.stderr = sys.stderr or Path(os.devnull).open("w")  # noqa: SIM115
@@ -130,9 +133,6 @@ def _prepare(arguments: list[str]) -> None:
 
 
 def _dispatch(arguments: list[str]) -> None:
-    from hardalign import __version__
-    from hardalign.errors import HardalignError
-
     name, *rest = arguments or ["--help"]
     if name in ("-h", "--help"):
         print(_help())
@@ -146,28 +146,19 @@ def _dispatch(arguments: list[str]) -> None:
 
 
 def command(name: str) -> Callable[..., Any]:
-    """Returns the function of a command."""
-    import importlib
-
-    module = importlib.import_module(f"hardalign.cli.{FAMILIES.get(name, name)}")
-    function: Callable[..., Any] = getattr(module, name)
+    """Return the function of a command."""
+    (family,) = (module for module, names in FAMILIES.items() if name in names)
+    function: Callable[..., Any] = getattr(importlib.import_module(f"hardalign.cli.{family}"), name)
     return function
 
 
 def run(command: Callable[..., Any], name: str, arguments: list[str]) -> None:
-    """Calls a command with the options of a command line, which tyro reads.
+    """Call a command with the options of a command line, which tyro reads.
 
     Raises:
         HardalignError: If the options are wrong; tyro's explanation becomes one line.
     """
-    import contextlib
-    import functools
-    import re
-    import shutil
-
     import tyro
-
-    from hardalign.errors import HardalignError
 
     if shutil.get_terminal_size().columns < NARROWEST:
         os.environ["COLUMNS"] = str(NARROWEST)
@@ -191,24 +182,27 @@ def run(command: Callable[..., Any], name: str, arguments: list[str]) -> None:
             raise HardalignError(f"{_one_line(complaint.getvalue())}; see {name} --help") from None
         sys.stderr.write(complaint.getvalue())
         raise
-    call()
+    try:
+        call()
+    except HardalignError as error:  # of a setting, which is named here as it is typed
+        setting = re.match(r"(\w+) must ", str(error))
+        if setting is None or setting[1] not in inspect.signature(command).parameters:
+            raise
+        raise HardalignError(
+            f"--{setting[1].replace('_', '-')}{str(error)[setting.end(1) :]}"
+        ) from error
 
 
 def _description(text: str) -> str:
-    """Returns what a docstring says before its arguments, in lines of the terminal's width."""
-    import inspect
-    import shutil
-    import textwrap
-
+    """Return what a docstring says before its arguments, filled, but for examples ($)."""
     paragraphs = inspect.cleandoc(text.partition("\n    Args:\n")[0]).split("\n\n")
     width = shutil.get_terminal_size().columns
-    return "".join(f"{textwrap.fill(paragraph, width)}\n\n" for paragraph in paragraphs)[:-1]
+    filled = (one if one[0] == "$" else textwrap.fill(one, width) for one in paragraphs)
+    return "\n\n".join(filled) + "\n"
 
 
 def _one_line(box: str) -> str:
-    """Returns what tyro says in a box, up to the first rule in it."""
-    import re
-
+    """Return what tyro says in a box, up to the first rule in it."""
     words: list[str] = []
     for line in box.splitlines():
         text = line.strip("│ ")
@@ -228,22 +222,14 @@ def _one_line(box: str) -> str:
 
 
 def _help() -> str:
-    """Returns the commands, each with the first line of its own help."""
-    lines = [
-        "usage: hardalign COMMAND ...",
-        "",
-        "Turns strings into strings, character by character: words into pronunciations, names",
-        "into another script, lemmas into inflected forms.",
-        "",
-    ]
-    for name in COMMANDS:
-        summary = (command(name).__doc__ or "").partition("\n")[0]
-        lines.append(f"  {name:<12}{summary}")
-    return "\n".join([*lines, "", "hardalign COMMAND --help explains a command, with examples."])
+    """Return the commands, each with the first line of its own help."""
+    summaries = {name: (command(name).__doc__ or "").partition("\n")[0] for name in COMMANDS}
+    listed = "\n".join(f"  {name:<12}{summary}" for name, summary in summaries.items())
+    return HELP.format(listed)
 
 
 def _explained(error: OSError) -> str:
-    """Returns what went wrong outside: with a file that has a name, or else with the output."""
+    """Return what went wrong outside: with a file that has a name, or else with the output."""
     if error.errno in (errno.EMFILE, errno.ENFILE):
         return "too many open files; raise the limit (ulimit -n) or use fewer --threads"
     if not _has_folder():
@@ -253,7 +239,7 @@ def _explained(error: OSError) -> str:
 
 
 def _has_folder() -> bool:
-    """Says whether the working folder still exists."""
+    """Return whether the working folder still exists."""
     try:
         os.getcwd()  # noqa: PTH109
     except OSError:
@@ -262,8 +248,6 @@ def _has_folder() -> bool:
 
 
 def _fail(message: str, status: int) -> NoReturn:
-    from hardalign.data.text import printable
-
     # A message may quote what files and folders hold, line ends and all; it stays one line.
     line = printable(message).replace("\n", r"\n").replace("\t", r"\t")
     print(f"hardalign: {line}", file=sys.stderr)
@@ -271,19 +255,8 @@ def _fail(message: str, status: int) -> NoReturn:
 
 
 def _silence_stdout() -> None:
-    """Keeps Python from complaining once more at exit of what cannot be written."""
+    """Keep Python from complaining once more at exit of what cannot be written."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (OSError, ValueError, AttributeError):
         sys.stdout = None
-
-
-def _note_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    """Says on one line what a Python program would be warned of."""
-    from hardalign.cli.console import note
-
-    note(str(message))
-
-
-def _terminated(_signal: int, _frame: FrameType | None) -> NoReturn:
-    sys.exit(128 + signal.SIGTERM)

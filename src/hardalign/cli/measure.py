@@ -1,54 +1,74 @@
-"""Commands that measure: ``evaluate`` and ``analyze``."""
+"""Commands that measure models: ``evaluate``, ``analyze``, ``errors`` and ``compare``."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from json import dumps
 from math import exp
 from pathlib import Path
-from typing import TYPE_CHECKING
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import Annotated
 
-import tyro
+from tyro.conf import Positional, arg
 
-from hardalign import __version__
-from hardalign.cli.console import best_predictions, cores, lines_to, say
-from hardalign.cli.options import (
-    File,
-    Model,
-    Number,
-    OptionalFile,
-    OptionalFolder,
-    OutputFile,
-    PairOptions,
-    Temperature,
-    threads_or_cores,
-)
+from hardalign.alignment import AnalyzedPrediction, Breakdown, cross, edges, write_pharaoh
+from hardalign.cli import options as opt
+from hardalign.cli.console import cores, lines_to, note, note_score_kind, say
+from hardalign.cli.remarks import best_predictions, remark_on_items
+from hardalign.data.formats import Example, Format, evaluation_items
 from hardalign.data.reading import file_name
+from hardalign.data.text import printable
+from hardalign.data.vocabulary import UnknownSymbols
 from hardalign.errors import HardalignError
-from hardalign.files import sha256
+from hardalign.files import sha256, write_bytes
+from hardalign.metrics import calibration_error, intervals, score_item, summarize
+from hardalign.model_folder import Description
+from hardalign.predictor import Prediction, Predictor, load
+from hardalign.search import Search
+from hardalign.table import Table
+from hardalign.text.compare import Contest, contest, judge
+from hardalign.text.error_report import page, terminal_report, tsv_rows
+from hardalign.text.errors import find_errors
+from hardalign import __version__
 
-if TYPE_CHECKING:
-    from hardalign.alignment import AnalyzedPrediction
-    from hardalign.data.formats import Example, Format
-    from hardalign.metrics import Item
-    from hardalign.predictor import Prediction, Predictor
+FIGURES = (
+    ("ACC", "acc", 2, ""),
+    ("WER", "wer", 2, ""),
+    ("PER", "per", 4, "  (mean over words)"),
+    ("PER (corpus)", "per_corpus", 4, ""),
+    ("MFS", "mfs", 4, ""),
+    ("MLD", "mld", 4, ""),
+)
+"""Names of the metrics, their fields, decimals and remarks."""
+WEIGHTS = {
+    "posterior": "alignment distribution α_j(i), which does not know y_i yet",
+    "attention": "attention weights α_j(i)",
+    "path": "the pointer's path",
+}
+"""What the edges of a prediction are read from, by the kind of a system's alignments."""
+PAGES = (".html", ".htm", "")
+"""How the name of a page may end: in nothing, if it is a pipe or a device."""
 
 
 def evaluate(
-    model: Model,
-    file: tyro.conf.Positional[OptionalFile] = None,
+    model: opt.Model,
+    file: Positional[opt.OptionalFile] = None,
     *,
-    beam: Number = None,
-    temperature: Temperature = None,
-    json: bool = False,
-    items: OutputFile = None,
-    threads: Number = None,
-    data_dir: OptionalFolder = None,
-    files: PairOptions = PairOptions(),  # noqa: B008 - frozen
+    beam: opt.Beam = None,
+    temperature: opt.Temperature = None,
+    json: opt.Json = False,
+    items: opt.OutputFile = None,
+    folds: opt.Number = None,
+    threads: opt.Threads = None,
+    data_dir: opt.DataDir = None,
+    files: opt.PairOptions = opt.PairOptions(),
 ) -> None:
     """Predict the sources of a file and compare with its targets.
 
     $ hardalign evaluate runs/g2p test.tsv
+    $ hardalign evaluate runs/g2p small.tsv --folds 10
 
     Every distinct source counts once, against the closest of its references. ACC is the percentage
     predicted exactly, WER = 100 - ACC. PER is the mean over words of edit distance / length of the
@@ -60,55 +80,56 @@ def evaluate(
     line is the signature: what these figures were computed from, and how.
 
     Args:
-        model: Folder of a trained model, or the name of a bundled one.
         file: File with sources and targets; - is standard input. Without it, the test part of the
             corpus that the model was trained on.
-        beam: Follow so many hypotheses side by side. (default: 1, greedy)
         temperature: Answer at this temperature. (default: the model's own; 1 is as it learned)
-        json: Print one JSON object.
         items: Write all items to this file: source, tags, references, prediction, its probability
             and whether it is right, separated by TABs, below a line of names.
-        threads: How many batches of words to work on at a time. (default: one per core)
-        data_dir: Folder with your own copies of corpora. (default: what HARDALIGN_DATA names)
-        files: How the file is read, if not as the model was trained.
+        folds: Cross-validate: train N models as MODEL was trained, each on the file without one of
+            N parts, and evaluate each on that part. No source is in two parts.
     """
-    from hardalign.data.formats import evaluation_items
-    from hardalign.metrics import calibration_error, intervals, score_item, summarize
-    from hardalign.predictor import load
-    from hardalign.search import Search
-
     predictor = load(model, temperature=temperature)
     layout = predictor.description.format
     if file is None:
         examples, origin = _corpus_test_set(predictor, model, data_dir)
+        treatment = layout.treatment
     elif data_dir is not None:
         raise HardalignError("--data-dir is for corpora; name your file with its folder")
     else:
         examples = list(files.read(file, layout))
-        origin = _file_name(file)
+        origin, treatment = _signed(file), files.resolve(layout).treatment
     questions = evaluation_items(examples)
-    search = Search(beam=beam)
-    predictions = best_predictions(predictor, questions, search, threads_or_cores(threads))
+    search, threads = Search(beam=beam), opt.threads(threads)
+    if folds is None:
+        predictions = best_predictions(predictor, questions, search, threads)
+    else:
+        predictions = _cross_validated(predictor.description, questions, folds, search, threads)
     scored = [
         score_item(layout.counted(one.symbols), [layout.counted(target) for target in item.targets])
         for item, one in zip(questions, predictions, strict=True)
     ]
     metrics, bounds = summarize(scored), intervals(scored)
-    correct = [item.correct for item in scored]
-    ece = calibration_error([exp(best.log_prob) for best in predictions], correct)
+    probabilities = [exp(best.log_prob) for best in predictions]
+    ece = calibration_error(probabilities, [item.correct for item in scored])
     if items is not None:
-        _write_items(items, questions, predictions, scored, layout)
-    treatment = layout if file is None else files.resolve(layout)
+        with lines_to(items) as lines:
+            lines.write("source\ttags\treferences\tprediction\tprobability\tcorrect\n")
+            for k, (item, best) in enumerate(zip(questions, predictions, strict=True)):
+                tags = layout.tag_separator.join(item.tags)
+                references = " / ".join(map(layout.join_target, item.targets))
+                answer = f"{best.text}\t{probabilities[k]:.6f}\t{int(scored[k].correct)}"
+                lines.write(f"{item.text}\t{tags}\t{references}\t{answer}\n")
     signature = " | ".join(
         [
             origin,
             f"{len(examples)} examples",
             f"n={metrics.n} distinct sources",
             "closest reference",
-            treatment.treatment,
+            treatment,
+            *([f"{folds} folds"] if folds else []),
             f"model {model} ({predictor.description.model.system})",
             "greedy" if search.width == 1 else f"beam {search.width}",
-            f"temperature {predictor.description.temperature:g}",
+            f"temperature {1 if folds else predictor.description.temperature:g}",
             f"hardalign {__version__}",
         ]
     )
@@ -117,14 +138,7 @@ def evaluate(
         print(dumps(figures, ensure_ascii=False))
         return
     say(f"n             {metrics.n}")
-    for name, field, digits, remark in (
-        ("ACC", "acc", 2, ""),
-        ("WER", "wer", 2, ""),
-        ("PER", "per", 4, "  (mean over words)"),
-        ("PER (corpus)", "per_corpus", 4, ""),
-        ("MFS", "mfs", 4, ""),
-        ("MLD", "mld", 4, ""),
-    ):
+    for name, field, digits, remark in FIGURES:
         low, high = bounds[field]
         interval = f"[{low:.{digits}f}, {high:.{digits}f}]"
         say(f"{name:<12}  {getattr(metrics, field):.{digits}f}  {interval}{remark}")
@@ -132,40 +146,55 @@ def evaluate(
     say(signature)
 
 
-def _write_items(
-    path: Path,
-    items: Sequence[Example],
-    predictions: Sequence[Prediction],
-    scored: Sequence[Item],
-    layout: Format,
-) -> None:
-    """Writes each item with its references and prediction to a file, whole or not at all."""
-    with lines_to(path) as lines:
-        lines.write("source\ttags\treferences\tprediction\tprobability\tcorrect\n")
-        for item, best, score in zip(items, predictions, scored, strict=True):
-            columns = (
-                item.text,
-                layout.tag_separator.join(item.tags),
-                " / ".join(map(layout.join_target, item.targets)),
-                best.text,
-                f"{exp(best.log_prob):.6f}",
-                str(int(score.correct)),
+def _cross_validated(
+    like: Description, items: Sequence[Example], folds: int, search: Search, threads: int
+) -> list[Prediction]:
+    """Answer each item by a model that was trained as another one, on items of other sources."""
+    from hardalign.training.api import train
+
+    sources = sorted({item.source for item in items})
+    if not 2 <= folds <= len(sources):
+        raise HardalignError(f"--folds is from 2 to {len(sources)}, the sources, not {folds}")
+    Random(0).shuffle(sources)
+    fold_of = {source: place % folds for place, source in enumerate(sources)}
+    answers: dict[Example, Prediction] = {}
+    for fold in range(folds):
+        held_out = [item for item in items if fold_of[item.source] == fold]
+        with TemporaryDirectory() as folder:
+            model = train(
+                [item for item in items if fold_of[item.source] != fold],
+                None if like.training.recipe == "paper" else "none",
+                out=folder,
+                overwrite=True,
+                format=like.format,
+                system=like.model.system,
+                size=like.model,
+                members=like.members,
+                start=like.start,
+                **vars(like.training),
             )
-            lines.write("\t".join(columns) + "\n")
+        name = f"fold {fold + 1} of {folds}"
+        found = best_predictions(model, held_out, search, threads, name)
+        correct = sum(
+            one.symbols in item.targets for item, one in zip(held_out, found, strict=True)
+        )
+        note(f"{name}: {correct} of {len(held_out)} right")
+        answers |= zip(held_out, found, strict=True)
+    return [answers[item] for item in items]
 
 
 def _corpus_test_set(
     predictor: Predictor, model: str, data_dir: Path | None
 ) -> tuple[list[Example], str]:
-    """Returns the test part of the corpus that the model was trained on, and a name for it."""
+    """Return the test part of the corpus that the model was trained on, and a name for it."""
+    from hardalign.cli.data import fetch_and_load
+
     origin = predictor.description.data.corpus
     if origin is None:
         raise HardalignError(
             f"give a file of sources and targets (hardalign evaluate {model} FILE): only a model "
             "trained with --corpus has a test set of its own"
         )
-    from hardalign.cli.data import fetch_and_load
-
     corpus = fetch_and_load(origin, data_dir)
     name = f"{origin.corpus} test"
     # Some corpora are split by line: a figure must say how much of it training has seen.
@@ -175,28 +204,20 @@ def _corpus_test_set(
     return corpus.test, name
 
 
-def _file_name(file: str) -> str:
-    """Names a file in a signature, by its content too."""
+def _signed(file: str) -> str:
+    """Return a file's name and the beginning of its hash."""
     if file == "-" or not Path(file).is_file():  # a pipe cannot be read twice
         return file_name(file)
     return f"{file} sha256:{sha256(Path(file).read_bytes())[:12]}"
 
 
-WEIGHTS = {
-    "posterior": "alignment distribution α_j(i), which does not know y_i yet",
-    "attention": "attention weights α_j(i)",
-    "path": "the pointer's path",
-}
-"""What the edges of a prediction are read from, by the kind of a system's alignments."""
-
-
 def analyze(
-    model: Model,
-    file: File,
+    model: opt.Model,
+    file: opt.PairFile,
     *,
     threshold: float = 0.1,
-    json: bool = False,
-    files: PairOptions = PairOptions(),  # noqa: B008 - frozen
+    json: opt.Json = False,
+    files: opt.PairOptions = opt.PairOptions(),
 ) -> None:
     """Count correct and incorrect predictions with and without crossing alignments.
 
@@ -210,27 +231,16 @@ def analyze(
     correct or incorrect TAB source TAB prediction TAB references TAB edges (source-target, from 0).
 
     Args:
-        model: Folder of a trained model, or the name of a bundled one.
-        file: File with sources and targets; - is standard input.
         threshold: The weight that an edge exceeds.
-        json: Print one JSON object.
-        files: How the file is read, if not as the model was trained.
     """
-    from hardalign.alignment import Breakdown, write_pharaoh
-    from hardalign.data.formats import evaluation_items
-    from hardalign.data.reading import file_name
-    from hardalign.predictor import load
-    from hardalign.systems import find_system
-
     if not 0 <= threshold < 1:
-        raise HardalignError(f"a threshold is from 0 to 1, not {threshold}")
+        raise HardalignError(f"--threshold is from 0 to 1, not {threshold:g}")
     predictor = load(model)
-    system = predictor.description.model.system
     items = evaluation_items(files.read(file, predictor.description.format))
     breakdown = Breakdown.of(analyzed_predictions(predictor, items, threshold), threshold)
-    edges = f"edges: {WEIGHTS[find_system(system).alignment]} > {threshold:g}"
-    by = f"greedy | model {model} ({system})"
-    signature = f"{edges} | {by} | {file_name(file)} | hardalign {__version__}"
+    by = f"greedy | model {model} ({predictor.description.model.system}) | {file_name(file)}"
+    read_from = WEIGHTS[predictor.system.alignment]
+    signature = f"edges: {read_from} > {threshold:g} | {by} | hardalign {__version__}"
     if json:
         print(dumps({**breakdown.to_dict(), "signature": signature}, ensure_ascii=False))
         return
@@ -245,15 +255,11 @@ def analyze(
 def analyzed_predictions(
     predictor: Predictor, items: Sequence[Example], threshold: float
 ) -> Iterator[AnalyzedPrediction]:
-    """Yields the model's answer to each item, with its edges above the threshold."""
-    from hardalign.alignment import AnalyzedPrediction, cross, edges
-    from hardalign.search import Search
-
+    """Yield the model's answer to each item, with its edges above the threshold."""
     spell = predictor.description.format.join_target
     predictions = best_predictions(predictor, items, Search(), cores())
     for item, prediction in zip(items, predictions, strict=True):
-        tags = predictor.as_read(item).tags
-        letters = slice(1 + len(tags), -1)  # begin, tags and end are no places in it
+        letters = slice(1 + len(predictor.as_read(item).tags), -1)  # without begin, tags and end
         links = edges(prediction.alpha[: len(prediction.symbols), letters], threshold)
         yield AnalyzedPrediction(
             source=item.text,
@@ -263,3 +269,147 @@ def analyzed_predictions(
             monotonic=not cross(links),
             edges=links,
         )
+
+
+def errors(
+    model: opt.Model,
+    file: opt.PairFile,
+    *,
+    output: opt.OutputFile = None,
+    tsv: bool = False,
+    threads: opt.Threads = None,
+    files: opt.PairOptions = opt.PairOptions(),
+) -> None:
+    """Show what a model gets wrong: confusions, hard words, and doubtful data.
+
+    $ hardalign errors en-g2p test.tsv
+    $ hardalign errors en-g2p test.tsv --output report.html
+
+    Sources are predicted greedily and compared with the closest of their references. Reported are
+    the commonest confusions with the source symbols they come from, errors by length, by confidence
+    and by tag, the most confident errors, the least confident right answers, and the pairs of the
+    file that the model finds least probable: run on training data, these are often errors in it.
+
+    Args:
+        output: Write a page for the browser, with alignments, instead of the terminal report.
+        tsv: Print everything as TAB-separated rows.
+    """
+    if output is not None and tsv:
+        raise HardalignError("choose one of --output, a page, and --tsv, rows on standard output")
+    if output is not None and output.suffix.lower() not in PAGES:
+        raise HardalignError(
+            f"{output}: a page is .html, not {output.suffix}; for a table, --tsv prints rows"
+        )
+    predictor = load(model)
+    layout = predictor.description.format
+    examples = list(files.read(file, layout))
+    unknown = UnknownSymbols(predictor.description.vocabulary.source)
+    report = find_errors(predictor, examples, unknown=unknown, threads=opt.threads(threads))
+    remark_on_items(predictor, evaluation_items(examples), unknown, report.cut_off)
+    note_score_kind(predictor.system.score)
+    spell, name = layout.join_target, file_name(file)
+    by = f"model {model} ({predictor.description.model.system})"
+    signature = f"{by} | {name} | greedy | hardalign {__version__}"
+    if output is not None:
+        title = f"Errors of {model} on {name}"
+        write_bytes(output, page(report, spell, title, signature).encode())
+    elif tsv:
+        for row in tsv_rows(report, spell):
+            say(*row)
+    else:
+        print(printable(f"{terminal_report(report, spell)}\n\n{signature}"))
+
+
+def compare(
+    models_and_file: Annotated[
+        tuple[str, ...], Positional, arg(name="model", metavar="MODEL… FILE")
+    ],
+    *,
+    words: Annotated[int, arg(metavar="N")] = 10,
+    beam: opt.Beam = None,
+    json: opt.Json = False,
+    threads: opt.Threads = None,
+    files: opt.PairOptions = opt.PairOptions(),
+) -> None:
+    """Compare the accuracy of models on the same file, and say whether it is chance.
+
+    $ hardalign compare runs/hard runs/soft test.tsv
+
+    Every distinct source counts once, against the closest of its references. Each pair of models
+    is tested by approximate randomisation over the items (two-sided); p is corrected for the number
+    of pairs by Holm's method. Differences have a 95% interval from a paired bootstrap. Then come
+    the words that one model alone gets right.
+
+    Args:
+        models_and_file: Folders of two or more trained models, or names of bundled ones, then the
+            file with sources and targets; - is standard input.
+        words: How many words to show of those that one model alone gets right.
+    """
+    if len(models_and_file) < 3:
+        raise HardalignError("name two models or more, then the file to compare them on")
+    if words < 0:
+        raise HardalignError(f"--words must be at least 0, not {words}")
+    *models, file = models_and_file
+    if len(set(models)) < len(models):
+        raise HardalignError("a model is named twice; name different models")
+    search, threads = Search(beam=beam), opt.threads(threads)
+    predictors = {model: load(model) for model in models}
+    layout = predictors[models[0]].description.format
+    for model, predictor in predictors.items():
+        if _cut(predictor.description.format) != _cut(layout):
+            raise HardalignError(
+                f"{models[0]} and {model} cannot be compared: they cut strings into symbols in "
+                "different ways; see hardalign info"
+            )
+    layout = replace(layout, target_parts=False)  # whatever models do, whole symbols are judged
+    items = evaluation_items(files.read(file, layout))
+    judged = []
+    for model, predictor in predictors.items():
+        own = replace(layout, target_parts=predictor.description.format.target_parts)
+        cut = []
+        for item in items:
+            texts = map(layout.join_target, item.targets)
+            cut.append(replace(item, targets=tuple(map(own.target_symbols, texts))))
+        predictions = best_predictions(predictor, cut, search, threads, model)
+        judged.append(judge(model, cut, [best.symbols for best in predictions], own))
+    result = contest(items, judged)
+    if json:
+        print(dumps(result.to_dict(layout.join_target), ensure_ascii=False))
+        return
+    _print(result, words)
+    how = "greedy" if search.width == 1 else f"beam {search.width}"
+    print(
+        f"\n{file_name(file)} | n={len(items)} distinct sources | {how} | hardalign {__version__}"
+    )
+
+
+def _cut(layout: Format) -> tuple[str, ...]:
+    """Return all that decides which whole symbols a string has."""
+    separators = layout.source_separator, layout.target_separator, layout.tag_separator
+    return (*separators, layout.normalization, layout.source_case)
+
+
+def _print(result: Contest, words: int) -> None:
+    rows = [
+        (model.model, f"{m.acc:.2f}", f"{m.wer:.2f}", f"{m.per:.4f}", f"{m.mld:.4f}", str(alone))
+        for k, model in enumerate(result.models)
+        for m, alone in [(model.metrics, len(result.alone(k)))]
+    ]
+    print(Table("", ("", "ACC", "WER", "PER", "MLD", "right alone"), rows).text())
+    every, none = result.agreed
+    print(f"all right: {every}   none right: {none}   of {len(result.items)}\n")
+    for duel in result.duels:
+        test = duel.comparison
+        verdict = "significant" if duel.significant else "may be chance"
+        print(
+            f"{duel.first} − {duel.second}: {test.difference:+.2f} points "
+            f"[{test.low:+.2f}, {test.high:+.2f}], p = {duel.p:.4f}, {verdict}"
+        )
+    for k, model in enumerate(result.models):
+        alone = result.alone(k)[:words]
+        if alone:
+            print(f"\nOnly {model.model} gets right:")
+        for index in alone:
+            others = result.models[:k] + result.models[k + 1 :]
+            theirs = " / ".join(other.predictions[index] for other in others)
+            say(f"  {result.items[index].text}", model.predictions[index], f"not {theirs}")

@@ -1,4 +1,4 @@
-"""Options that several commands share."""
+"""Options that several commands share: type, name and help of each, once."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
 
 import tyro
+from tyro.conf import Positional, UseAppendAction
 
 from hardalign.cli.console import cores, note
 from hardalign.data.formats import FORMATS, Example, Format, as_read_by, changed
@@ -17,53 +18,102 @@ from hardalign.errors import HardalignError
 FormatName = Literal["pairs", "lexicon", "spaced", "sigmorphon", "news"]
 
 
-def optional(metavar: str, **settings: Any) -> Any:
-    """Describes an option that may be left out: its help alone says what happens then."""
-    return tyro.conf.arg(metavar=metavar, help_behavior_hint="", **settings)
+def arg(metavar: str, help: str | None = None) -> Any:
+    """Describe an option: what stands for its value, and its help unless the docstring has it."""
+    return tyro.conf.arg(metavar=metavar, help=help)
+
+
+def optional(metavar: str, help: str | None = None, **settings: Any) -> Any:
+    """Describe an option that may be left out: its help alone says what happens then."""
+    return tyro.conf.arg(metavar=metavar, help=help, help_behavior_hint="", **settings)
 
 
 # Optional[X], not X | None: tyro imports typeguard, a tenth of a second, to look at the latter.
+if TYPE_CHECKING:
+    Strings = tuple[str, ...]
+else:
+    Strings = tuple  # of what, tyro would need typeguard to see
 Text = Annotated[Optional[str], optional("TEXT")]
 Number = Annotated[Optional[int], optional("N")]
 Count = Annotated[Optional[int], optional("K")]
 Share = Annotated[Optional[float], optional("P")]
 Temperature = Annotated[Optional[float], optional("T")]
-Folder = Annotated[Path, tyro.conf.arg(metavar="DIR")]
+Folder = Annotated[Path, arg("DIR")]
 OptionalFolder = Annotated[Optional[Path], optional("DIR")]
-CorpusName = Annotated[Optional[str], optional("NAME")]
 OutputFile = Annotated[Optional[Path], optional("FILE")]
-if TYPE_CHECKING:
-    Strings = tuple[str, ...]
-else:
-    Strings = tuple  # of what, tyro would need typeguard to see
-FileList = Annotated[Strings, tyro.conf.UseAppendAction, optional("FILE")]
 OptionalModel = Annotated[Optional[str], optional("MODEL")]
 OptionalFile = Annotated[Optional[str], optional("FILE")]
-Model = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="MODEL")]
-File = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")]
+FileList = Annotated[Strings, UseAppendAction, optional("FILE")]
+Model = Annotated[
+    str, Positional, arg("MODEL", "Folder of a trained model, or the name of a bundled one.")
+]
+PairFile = Annotated[
+    str, Positional, arg("FILE", "File with sources and targets; - is standard input.")
+]
+Beam = Annotated[
+    Optional[int],
+    optional("N", "Follow so many hypotheses side by side. (default: 1, greedy)"),
+]
+Threads = Annotated[
+    Optional[int],
+    optional("N", "How many batches of words to work on at a time. (default: one per core)"),
+]
+Json = Annotated[bool, tyro.conf.arg(help="Print one JSON object.")]
+Output = Annotated[
+    Optional[Path],
+    optional("FILE", "Write to this file, whole or not at all, instead of standard output (-)."),
+]
+DataDir = Annotated[
+    Optional[Path],
+    optional("DIR", "Folder with your own copies of corpora. (default: what HARDALIGN_DATA names)"),
+]
+Language = Annotated[
+    Optional[str],
+    optional(
+        "TEXT",
+        "Of all sources, for a model of several languages such as g2p: de, German or deu.",
+    ),
+]
+Lexicons = Annotated[
+    Strings,
+    UseAppendAction,
+    optional(
+        "FILE",
+        "A file of known words, or cmudict, to look up before the lexicon that the model brings "
+        "(en-g2p has cmudict); the model is asked for other words, and orders several "
+        "pronunciations of one. May be given several times: the first that has a word decides.",
+    ),
+]
+NoLexicon = Annotated[
+    bool, tyro.conf.arg(help="Ask the model alone, also for words that a lexicon has.")
+]
 
 
-def threads_or_cores(threads: int | None) -> int:
-    """Returns how many threads to use: as many as there are cores, if nothing is said."""
-    if threads is not None and threads < 1:
-        raise HardalignError(f"--threads must be at least 1, not {threads}")
-    return threads or cores()
+def lexicons(
+    files: tuple[str, ...], no_lexicon: bool, option: str = "--lexicon"
+) -> tuple[str, ...] | None:
+    """Return the lexicons for ``load``; None asks the model alone."""
+    if no_lexicon and files:
+        raise HardalignError(f"choose one of {option} and --no-lexicon")
+    return None if no_lexicon else files
 
 
-def file_or_stdout(output: Path | None) -> Path | None:
-    """Returns where to write: None is standard output, which may also be called ``-``."""
-    return None if output == Path("-") else output
+def threads(given: int | None) -> int:
+    """Return how many threads to use, by default one per core."""
+    if given is not None and given < 1:
+        raise HardalignError(f"--threads must be at least 1, not {given}")
+    return given or cores()
 
 
 @dataclass(frozen=True)
 class FileOptions:
-    """How files are read. What is not given is as the format (or the model) has it."""
+    """How the file is read, if not as the model was trained."""
 
     format: Annotated[
         Optional[FormatName],
         optional(
             f"{{{','.join(FORMATS)}}}",
-            help="pairs: source TAB target, each character a symbol; "
+            "pairs: source TAB target, each character a symbol; "
             "lexicon: word TAB P H O N E S; spaced: s o u r c e TAB t a r g e t; "
             "sigmorphon: lemma TAB form TAB TAG;TAG; "
             "news: NEWS shared-task XML. (default: pairs, or as the model was trained)",
@@ -73,7 +123,7 @@ class FileOptions:
         Optional[str],
         optional(
             "TEXT",
-            help="Names of the TAB-separated columns in order, of source, target, tags and - "
+            "Names of the TAB-separated columns in order, of source, target, tags and - "
             "(passed over); e.g. target,source or source,target,-",
         ),
     ] = None
@@ -94,32 +144,27 @@ class FileOptions:
     """Most symbols a source or target may have; longer ones are an error. (default: 1000)"""
 
     def resolve(self, default: Format) -> Format:
-        """Returns the format that is meant: a named one or ``default``, with single changes.
+        """Return the named format or ``default``, with single changes.
 
-        Which letters are the same, by normal form and case, a name does not change.
+        A name changes neither the normal form nor the case of ``default``.
         """
         layout = default if self.format is None else as_read_by(default, FORMATS[self.format])
-        return changed(layout, self.settings)
+        given = {name: value for name, value in vars(self).items() if value is not None}
+        return changed(layout, {k: v for k, v in given.items() if k not in NOT_OF_A_FORMAT})
 
-    @property
-    def settings(self) -> dict[str, Any]:
-        """Returns what is given besides a format's name."""
-        return {
-            name: value
-            for name, value in vars(self).items()
-            if value is not None and name not in ("format", "allow_empty")
-        }
+
+NOT_OF_A_FORMAT = ("format", "allow_empty")
 
 
 @dataclass(frozen=True)
 class PairOptions(FileOptions):
-    """How files of sources and targets are read."""
+    """How the file is read, if not as the model was trained."""
 
     allow_empty: bool = False
     """Allow empty targets."""
 
     def read(self, file: str, default: Format) -> Iterator[Example]:
-        """Gives the examples of a file to evaluate on, and tells of its blank lines at the end."""
+        """Yield the examples of a file to evaluate on; at its end, note what was skipped."""
         skipped, layout = Skipped(), self.resolve(default)
         yield from read_examples(
             file, layout, "evaluation", allow_empty=self.allow_empty, skipped=skipped

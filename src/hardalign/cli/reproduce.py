@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import tyro
+from tyro.conf import Positional
 
+from hardalign.cli import options as opt
 from hardalign.cli.console import cores, note
-from hardalign.cli.options import Number, OptionalFolder, Text, optional
 from hardalign.errors import HardalignError
 
 if TYPE_CHECKING:
@@ -29,15 +29,15 @@ class EngineOptions:
 
     engine: Literal["local", "ray"] = "local"
     """Processes of this machine, or of a Ray cluster."""
-    workers: Number = None
+    workers: opt.Number = None
     """Runs at a time. (default: one per core)"""
-    address: Annotated[Text, optional("A")] = None
+    address: Annotated[opt.Text, opt.optional("A")] = None
     """Of a Ray cluster, e.g. auto on one of its machines. (default: a new one, of this machine)"""
     cpus_per_run: float = 1
     """What Ray reserves for a run; each uses one thread."""
     gpus_per_run: float = 0
     """What Ray reserves for a run; 0.5 lets two share a GPU."""
-    data_dir: Annotated[OptionalFolder, optional("D")] = None
+    data_dir: Annotated[opt.OptionalFolder, opt.optional("D")] = None
     """Folder with local copies of corpora, on every machine."""
 
     def check(self) -> None:
@@ -73,17 +73,16 @@ class EngineOptions:
 
 
 def reproduce(
-    plan: Annotated[Text, tyro.conf.Positional, optional("PLAN")] = None,
+    plan: Annotated[opt.Text, Positional, opt.optional("PLAN")] = None,
     *,
-    out: OptionalFolder = None,
-    report: OptionalFolder = None,
+    out: opt.OptionalFolder = None,
+    report: opt.OptionalFolder = None,
     dry_run: bool = False,
-    where: EngineOptions = EngineOptions(),  # noqa: B008 - frozen
+    where: EngineOptions = EngineOptions(),
 ) -> None:
     """Run the experiments of the paper, or your own, and make their tables.
 
     $ hardalign reproduce smoke --out runs/smoke
-
     $ hardalign reproduce --report runs/smoke
 
     Each run has a folder in DIR, named after its settings. The same command once more resumes what

@@ -7,42 +7,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Optional
 
-import tyro
+from tyro.conf import Positional, UseAppendAction
 
+from hardalign.cli import options as opt
 from hardalign.cli.console import cores, note
 from hardalign.cli.data import fetch_and_load
-from hardalign.cli.options import (
-    CorpusName,
-    Folder,
-    FormatName,
-    Number,
-    OptionalFile,
-    Strings,
-    Text,
-    optional,
-)
 from hardalign.config import SETTINGS, TrainingConfig, check_settings
 from hardalign.data.corpora import Corpus
 from hardalign.data.formats import FORMATS, as_read_by, changed
 from hardalign.data.reading import CorpusOrigin
 from hardalign.errors import HardalignError
+from hardalign.model_folder import find_model, read_description
+from hardalign.predictor import Predictor
 from hardalign.systems import find_system
 
-READING: dict[str, Any] = {
-    "tag_separator": str,
-    "normalization": str,
-    "source_case": str,
-    "target_parts": bool,
-    "max_length": int,
-}
+READING: dict[str, Any] = dict.fromkeys(("tag_separator", "normalization", "source_case"), str)
+READING |= {"target_parts": bool, "max_length": int}
 """How files are read: what ``--set`` takes besides the settings of model and training."""
-CALL: dict[str, Any] = {
-    "allow_empty": bool,
-    "processes": int,
-    "words": int,
-    "strip_stress": bool,
-    "data_dir": str,
-}
+CALL: dict[str, Any] = {"allow_empty": bool, "processes": int, "words": int, "strip_stress": bool}
+CALL |= {"data_dir": str}
 """Further names that it takes, for this command alone."""
 
 
@@ -50,42 +33,41 @@ CALL: dict[str, Any] = {
 class DataOptions:
     """What to learn from."""
 
-    dev: OptionalFile = None
+    dev: opt.OptionalFile = None
     """Development pairs. (default: a tenth held out; none: none)"""
-    corpus: CorpusName = None
+    corpus: Annotated[opt.Text, opt.optional("NAME")] = None
     """Instead of files; see hardalign corpora."""
-    format: Annotated[Optional[FormatName], optional("NAME")] = None
+    format: Annotated[Optional[opt.FormatName], opt.optional("NAME")] = None
     """pairs, lexicon, spaced, sigmorphon or news. (default: pairs)"""
-    columns: Annotated[Optional[str], optional("NAMES")] = None
+    columns: Annotated[Optional[str], opt.optional("NAMES")] = None
     """Of source, target, tags and - (skipped): target,source,-"""
-    source_separator: Text = None
+    source_separator: opt.Text = None
     """Of source symbols; '' makes each character one."""
-    target_separator: Text = None
+    target_separator: opt.Text = None
     """Of target symbols."""
 
 
 def train(
-    train: Annotated[Text, tyro.conf.Positional, tyro.conf.arg(metavar="TRAIN")] = None,
+    train: Annotated[opt.Text, Positional, opt.arg("TRAIN")] = None,
     *,
-    out: Annotated[Optional[Path], optional("DIR")] = None,
-    data: DataOptions = DataOptions(),  # noqa: B008 - frozen
-    system: Annotated[Text, optional("NAME")] = None,
-    size: Annotated[Optional[Literal["small", "large"]], optional("NAME")] = None,
+    out: Annotated[Optional[Path], opt.optional("DIR")] = None,
+    data: DataOptions = DataOptions(),
+    system: Annotated[opt.Text, opt.optional("NAME")] = None,
+    size: Annotated[Optional[Literal["small", "large"]], opt.optional("NAME")] = None,
     recipe: Literal["auto", "paper"] = "auto",
-    seed: Annotated[int, tyro.conf.arg(metavar="N")] = 0,
-    epochs: Number = None,
-    batch_size: Number = None,
-    members: Annotated[int, tyro.conf.arg(metavar="N")] = 1,
-    start: Annotated[Text, optional("MODEL", name="from")] = None,
+    seed: Annotated[int, opt.arg("N")] = 0,
+    epochs: opt.Number = None,
+    batch_size: opt.Number = None,
+    members: Annotated[int, opt.arg("N")] = 1,
+    start: Annotated[opt.Text, opt.optional("MODEL", name="from")] = None,
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto",
-    set: Annotated[Strings, tyro.conf.UseAppendAction, optional("NAME=VALUE")] = (),  # noqa: A002
-    resume: Annotated[bool, optional("")] = False,
-    overwrite: Annotated[bool, optional("")] = False,
+    set: Annotated[opt.Strings, UseAppendAction, opt.optional("NAME=VALUE")] = (),
+    resume: Annotated[bool, opt.optional("")] = False,
+    overwrite: Annotated[bool, opt.optional("")] = False,
 ) -> None:
     """Train a model.
 
     $ hardalign train words.tsv --format lexicon --out runs/g2p
-
     $ hardalign train --resume runs/g2p
 
     Args:
@@ -113,12 +95,10 @@ def train(
     settings = read_settings(set)
     call = {name: settings.pop(name) for name in CALL if name in settings}
     reading = {name: settings.pop(name) for name in READING if name in settings}
-    for name in ("columns", "source_separator", "target_separator"):
-        if (value := getattr(data, name)) is not None:
-            reading[name] = value
+    columns = ("columns", "source_separator", "target_separator")
+    reading |= {name: one for name in columns if (one := getattr(data, name)) is not None}
     options = {"recipe": recipe, "seed": seed, "epochs": epochs, "batch_size": batch_size}
     settings = {name: one for name, one in options.items() if one is not None} | settings
-    dev, corpus, seed = data.dev, data.corpus, settings["seed"]
     if resume and out is None and train is not None:
         out, train = Path(train), None
     if out is None:
@@ -128,36 +108,33 @@ def train(
         # process that takes nearly all of their time. A short spin costs little elsewhere.
         os.environ["GOMP_SPINCOUNT"] = "1000"
     from hardalign.cli.progress import TrainingProgress
-    from hardalign.model_folder import find_model, read_description
     from hardalign.training.api import train as run
 
     words, strip_stress = call.pop("words", None), call.pop("strip_stress", False)
     data_dir = call.pop("data_dir", None)
     learned: str | Corpus | None = train
-    if corpus is not None:
-        if train is not None or dev is not None:
+    if data.corpus is not None:
+        if train is not None or data.dev is not None:
             raise HardalignError("give either files or --corpus, not both")
         form = reading.pop("normalization", CorpusOrigin.normalization)
         parts = reading.pop("target_parts", False)
         if data.format is not None or reading:
             raise HardalignError("a corpus has its own format; leave out how files are read")
-        origin = CorpusOrigin(corpus, seed, not strip_stress, words, form, parts)
+        origin = CorpusOrigin(data.corpus, settings["seed"], not strip_stress, words, form, parts)
         learned = fetch_and_load(origin, None if data_dir is None else Path(data_dir))
     elif words is not None or strip_stress or data_dir is not None:
         raise HardalignError("words, strip_stress and data_dir go with --corpus")
     elif train is None and not resume:
         raise HardalignError("give a training file, or --corpus NAME; see hardalign train --help")
-    begun = None if start is None else read_description(find_model(start))
-    layout = begun.format if begun else FORMATS["pairs"]
+    layout = FORMATS["pairs"] if start is None else read_description(find_model(start)).format
     layout = changed(as_read_by(layout, FORMATS[data.format]) if data.format else layout, reading)
     if members > 1:
         settings.setdefault("threads", 1)
-    threads = settings.get("threads") or 1
-    call.setdefault("processes", max(1, min(members, cores() // threads)))
+    call.setdefault("processes", max(1, min(members, cores() // (settings.get("threads") or 1))))
     reporter = TrainingProgress()
     predictor = run(
         learned,
-        dev,
+        data.dev,
         out=out,
         format=layout,
         system=system,
@@ -171,17 +148,16 @@ def train(
         **call,
         **settings,
     )
-    description = predictor.description
-    temperature = f"temperature {description.temperature:g}"
-    if description.members > 1:
-        note(f"{out}: an ensemble of {description.members} models, {temperature}")
+    if predictor.description.members > 1:
+        _note_ensemble(out, predictor)
     elif hasattr(reporter, "progress"):
         kept, epochs = reporter.progress.best_epoch, reporter.progress.epoch
+        temperature = f"temperature {predictor.description.temperature:g}"
         note(f"{out}: the weights of epoch {kept} of {epochs}, {temperature}")
 
 
 def read_settings(assignments: tuple[str, ...]) -> dict[str, Any]:
-    """Returns settings of the command line, NAME=VALUE, by name.
+    """Return settings of the command line, NAME=VALUE, by name.
 
     Raises:
         HardalignError: If one has no value, an unknown name, or a value that it cannot have.
@@ -196,7 +172,7 @@ def read_settings(assignments: tuple[str, ...]) -> dict[str, Any]:
 
 
 def print_settings() -> None:
-    """Prints every setting with its default and what it means."""
+    """Print every setting with its default and what it means."""
     for name, (owner, text) in SETTINGS.items():
         default = getattr(owner, name)
         decided = owner is TrainingConfig or "dropout" in name
@@ -206,9 +182,9 @@ def print_settings() -> None:
 
 
 def join(
-    models: Annotated[Strings, tyro.conf.Positional, tyro.conf.arg(metavar="MODEL")],
+    models: Annotated[opt.Strings, Positional, opt.arg("MODEL")],
     *,
-    out: Folder,
+    out: opt.Folder,
 ) -> None:
     """Join models that were trained alike into an ensemble.
 
@@ -220,8 +196,9 @@ def join(
     """
     from hardalign.training.members import join as make_ensemble
 
-    description = make_ensemble(*models, out=out).description
-    note(
-        f"{out}: an ensemble of {description.members} models, temperature "
-        f"{description.temperature:g}"
-    )
+    _note_ensemble(out, make_ensemble(*models, out=out))
+
+
+def _note_ensemble(folder: Path, predictor: Predictor) -> None:
+    members, temperature = predictor.description.members, predictor.description.temperature
+    note(f"{folder}: an ensemble of {members} models, temperature {temperature:g}")

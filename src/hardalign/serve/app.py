@@ -22,13 +22,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from hardalign import __version__
 from hardalign.errors import HardalignError
 from hardalign.predictor import Predictor
 from hardalign.serve.batcher import Batcher
 from hardalign.serve.messages import Health, Limits, Models, Refusal, describe_api
-from hardalign.serve.models import describe
-from hardalign.serve.questions import Question, read_text, read_words
+from hardalign.serve.questions import Question, describe, read_text, read_words
+from hardalign import __version__
 
 PAGE = Path(__file__).with_name("page")
 KINDS = {
@@ -56,7 +55,7 @@ def create_app(
     name: str = "localhost",
     origins: Collection[str] = (),
 ) -> Starlette:
-    """Returns the application; the first model is the default.
+    """Return the application; the first model is the default.
 
     The server is bound to ``address``, which its user calls ``name``. Pages of the ``origins``,
     such as https://example.org, may use the API; * is any.
@@ -116,7 +115,7 @@ def create_app(
 
 
 class Guard:
-    """Refuses requests that are not for this server, and lets other sites' pages ask if they may.
+    """Refuse requests that are not for this server, and let allowed sites' pages ask.
 
     The models are no secret, but another site's page should neither read what a user types nor put
     a user's computer to work. So a server on a loopback address answers to its own names alone
@@ -129,7 +128,7 @@ class Guard:
         self._local = is_loopback(address)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers a request, as ASGI has it."""
+        """Answer a request, as ASGI has it."""
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
         headers, method = Headers(scope=scope), scope["method"]
@@ -166,7 +165,7 @@ class Guard:
 
 
 def is_loopback(host: str) -> bool:
-    """Returns whether a name or address means this very machine."""
+    """Return whether a name or address means this very machine."""
     try:
         address = ip_address(host)
     except ValueError:
@@ -175,7 +174,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _hostname(authority: str) -> str:
-    """Returns the name in ``name:port``."""
+    """Return the name in ``name:port``."""
     try:
         return urlsplit(f"//{authority}").hostname or ""
     except ValueError:
@@ -183,7 +182,7 @@ def _hostname(authority: str) -> str:
 
 
 def _same_origin(headers: Headers) -> bool:
-    """Returns whether no browser says that a request comes from another site's page."""
+    """Return whether no browser says that a request comes from another site's page."""
     site = headers.get("sec-fetch-site")
     if site is not None:  # browsers say it, scripts of pages cannot
         return site in ("same-origin", "none")
@@ -192,7 +191,7 @@ def _same_origin(headers: Headers) -> bool:
 
 
 def _file(path: Path) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-    """Serves a file from memory; browsers ask each time whether it has changed."""
+    """Serve a file from memory; browsers ask each time whether it has changed."""
     content = path.read_bytes()
     tag = f'"{sha256(content).hexdigest()[:32]}"'
     headers = {"Cache-Control": "no-cache", "ETag": tag}
@@ -206,7 +205,7 @@ def _file(path: Path) -> Callable[[Request], Coroutine[Any, Any, Response]]:
 
 
 async def _body(request: Request, limit: int) -> bytes:
-    """Returns the body of a request; of one that is too long, no more is read than shows it."""
+    """Return the body of a request; of one that is too long, no more is read than shows it."""
     too_long = HTTPException(413, f"the body is too long; the limit is {limit} bytes")
     declared = request.headers.get("content-length", "0")
     if len(declared) > 12 or int(declared) > limit:
@@ -220,7 +219,7 @@ async def _body(request: Request, limit: int) -> bytes:
 
 
 async def _while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:
-    """Returns what some work comes to; cancels it when the client goes."""
+    """Return the result of some work; cancel it when the client goes."""
     working = asyncio.ensure_future(work)
     # Once the body has been read, nothing but the end of the connection can come.
     leaving = asyncio.ensure_future(request.receive())

@@ -37,7 +37,7 @@ class Order:
 
     @property
     def remaining(self) -> list[int]:
-        """Returns the work of each item that has not."""
+        """Return the work of each item that has not."""
         return self.question.work[self.begun :]
 
 
@@ -46,21 +46,21 @@ Batch = list[tuple[Order, int]]
 
 
 class Batcher:
-    """Answers the questions of many requests with one thread; batch mates change no answer."""
+    """Answer the questions of many requests with one thread; batch mates change no answer."""
 
     def __init__(self, models: Mapping[str, Predictor], limit: int) -> None:
-        """Lets at most so much work wait."""
+        """Let at most so much work wait."""
         self._models, self._limit = models, limit
         self._orders: deque[Order] = deque()
         self._wake = asyncio.Event()
 
     @property
     def waiting(self) -> int:
-        """Returns the work that no batch has taken yet."""
+        """Return the work that no batch has taken yet."""
         return sum(sum(order.remaining) for order in self._orders)
 
     async def answer(self, question: Question) -> list[Any]:
-        """Returns the answer to each item; cancelling it takes the question back.
+        """Return the answer to each item; cancelling it takes the question back.
 
         Raises:
             HTTPException: 503 if too much work is waiting, 422 if the model cannot answer.
@@ -86,7 +86,7 @@ class Batcher:
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Answers questions for as long as the context lasts."""
+        """Answer questions for as long as the context lasts."""
         with ThreadPoolExecutor(1, "hardalign-model") as thread:
             work = asyncio.create_task(self._run(thread))
             try:
@@ -105,7 +105,7 @@ class Batcher:
                 self._wake.clear()
 
     async def _work(self, thread: ThreadPoolExecutor, batch: Batch) -> None:
-        """Answers a batch; if that fails, each order alone, so that none spoils the others'."""
+        """Answer a batch; if that fails, each order alone, so that none spoils the others'."""
         loop = asyncio.get_running_loop()
         group = batch[0][0].question.group
         items = [order.question.items[index] for order, index in batch]
@@ -128,7 +128,7 @@ class Batcher:
                     order.done.set_result([order.answers[k] for k in range(size)])
 
     def _next_batch(self) -> Batch:
-        """Takes an item of each order in turn, so that a long list does not hold up a single word.
+        """Take an item of each order in turn, so that a long list does not hold up a single word.
 
         All are of the group of the order that has waited longest; those that got an item in go to
         the end of the queue.

@@ -11,7 +11,7 @@ from hardalign import __version__
 
 
 def about(text: str) -> Meta:
-    """Describes a field."""
+    """Describe a field."""
     return Meta(description=text)
 
 
@@ -195,7 +195,7 @@ ANY_REQUEST = ("400", "404", "405", "421", "500", "503")
 
 
 def describe_api() -> Schema:
-    """Returns the API as an OpenAPI 3.1 document."""
+    """Return the API as an OpenAPI 3.1 document."""
     types = [WordsRequest, TextRequest, WordsAnswer, TextAnswer, Models, Health, Refusal]
     schemas, components = msgspec.json.schema_components(
         types, ref_template="#/components/schemas/{name}"

@@ -1,4 +1,4 @@
-"""The bodies of requests: parsed, checked against the limits, and cut into symbols."""
+"""What requests ask: parsed, checked against the limits, answered by a model in batches."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from starlette.exceptions import HTTPException
 
 from hardalign.data.formats import Example
 from hardalign.errors import HardalignError
-from hardalign.predictor import Predictor
+from hardalign.predictor import Prediction, Predictor
 from hardalign.search import Search
+from hardalign.serve import messages
 from hardalign.serve.messages import (
     Limits,
+    ModelDescription,
     TextAnswer,
     TextRequest,
     TextWord,
@@ -23,11 +25,26 @@ from hardalign.serve.messages import (
     WordsAnswer,
     WordsRequest,
 )
-from hardalign.serve.models import answer_words, pronounce, writes_arpabet
-from hardalign.text.running import Line
+from hardalign.systems import SCORES
+from hardalign.text.ipa import arpabet_to_ipa, is_arpabet
+from hardalign.text.running import Line, pronounce_text
 
 R = TypeVar("R", WordsRequest, TextRequest)
-_BLANKS = re.compile(r"(\s+)")
+NAMES = ("Barcelona", "Victoria", "Hamilton", "Robert", "Martin")
+"""Examples for models that write characters, not sounds."""
+EXAMPLES = (
+    ("þjóð", "fjall", "hestur", "norðurljós", "jökull"),
+    ("kjærlighet", "skje", "sjokolade", "bjørn", "hjerte"),
+    ("château", "oiseau", "garçon", "fille", "œil"),
+    ("psychology", "knight", "thought", "queue", "rhythm"),
+    ("walk\tV;PST", "study\tV;PST", "city\tN;PL", "box\tN;PL", "plan\tV;V.PTCP;PRS"),
+    ("김민준", "서울", "한국", "사람", "사랑"),
+    ("さくら", "とうきょう", "おはよう", "ねこ", "いぬ"),
+    ("Москва", "книга", "спасибо", "человек", "солнце"),
+    ("cab", "bad", "add"),
+)
+"""Examples by language. A model is shown with those that it can spell of the line of which it can
+spell most; of the first such line, if there are several."""
 
 
 class Group(NamedTuple):
@@ -41,10 +58,14 @@ class Group(NamedTuple):
     ipa: bool = False
 
     def ask(self, model: Predictor, items: Sequence[Example]) -> list[WordAnswer] | list[Line]:
-        """Returns the model's answer to each item."""
-        if self.text:
-            return pronounce(model, [item.text for item in items], self.ipa)
-        return answer_words(model, items, self.search, self.alignments)
+        """Return the model's answer to each item."""
+        if not self.text:
+            return answer_words(model, items, self.search, self.alignments)
+        pieces = [item.text for item in items]
+        try:
+            return list(pronounce_text(model, pieces, ipa=self.ipa))
+        except HardalignError:  # none of them has a word
+            return [Line(piece, []) for piece in pieces]
 
 
 @dataclass(frozen=True)
@@ -58,11 +79,11 @@ class Question:
     """The running text whose pieces the items are."""
 
     def message(self, answers: list[Any]) -> WordsAnswer | TextAnswer:
-        """Puts the answers to all items together."""
+        """Put the answers to all items together."""
         if not self.group.text:
             return WordsAnswer(model=self.group.model, answers=answers)
         pieces = dict(zip((item.text for item in self.items), answers, strict=True))
-        text = _BLANKS.split(self.text)
+        text = re.split(r"(\s+)", self.text)
         return TextAnswer(
             model=self.group.model,
             text="".join(pieces[one].text if one in pieces else one for one in text),
@@ -76,14 +97,13 @@ class Question:
 
 
 def read_words(body: bytes, models: Mapping[str, Predictor], limits: Limits) -> Question:
-    """Reads the body of ``POST /predict``.
+    """Read the body of ``POST /predict``.
 
     Raises:
         HTTPException: 400 for what is not JSON, 404 for an unknown model, 413 for too much, 422 for
             anything else that is wrong.
     """
-    request = _parse(body, WordsRequest)
-    name, model = _model(request.model, models)
+    request, name, model = _parse(body, WordsRequest, models)
     if len(request.words) > limits.words:
         raise _too_much(f"{len(request.words)} words", limits.words)
     try:
@@ -99,12 +119,11 @@ def read_words(body: bytes, models: Mapping[str, Predictor], limits: Limits) -> 
 
 
 def read_text(body: bytes, models: Mapping[str, Predictor], limits: Limits) -> Question:
-    """Reads the body of ``POST /text``; each different piece between blanks is asked once."""
-    request = _parse(body, TextRequest)
-    name, model = _model(request.model, models)
+    """Read the body of ``POST /text``; each different piece between blanks is asked once."""
+    request, name, model = _parse(body, TextRequest, models)
     if "tags" in model.description.format.columns:
         raise HTTPException(422, f"{name} cannot read text: it needs tags with each word")
-    if request.ipa and not writes_arpabet(model):
+    if request.ipa and not _writes_arpabet(model):
         raise HTTPException(422, f"ipa: {name} does not write ARPAbet")
     pieces = list(dict.fromkeys(request.text.split()))
     if (longest := max(map(len, pieces), default=0)) > limits.characters:
@@ -115,9 +134,10 @@ def read_text(body: bytes, models: Mapping[str, Predictor], limits: Limits) -> Q
     return _within(Question(group, items, work, request.text), limits)
 
 
-def _parse(body: bytes, kind: type[R]) -> R:
+def _parse(body: bytes, kind: type[R], models: Mapping[str, Predictor]) -> tuple[R, str, Predictor]:
+    """Return a request, and the name and the model that it asks."""
     try:
-        return msgspec.json.decode(body, type=kind)
+        request = msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:
         message, _, place = str(error).replace("`", "").partition(" - at $")
         keys = ", ".join(kind.__struct_fields__)
@@ -125,13 +145,10 @@ def _parse(body: bytes, kind: type[R]) -> R:
         raise HTTPException(422, f"{where}: {message[0].lower()}{message[1:80]}") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise HTTPException(400, f"the body is not JSON: {error}") from error
-
-
-def _model(name: str | None, models: Mapping[str, Predictor]) -> tuple[str, Predictor]:
-    name = next(iter(models)) if name is None else name
+    name = next(iter(models)) if request.model is None else request.model
     if name not in models:
         raise HTTPException(404, f"no model is called {name!r:.80}; there are {', '.join(models)}")
-    return name, models[name]
+    return request, name, models[name]
 
 
 def _word(position: int, text: str, model: Predictor, limits: Limits) -> Example:
@@ -148,7 +165,7 @@ def _word(position: int, text: str, model: Predictor, limits: Limits) -> Example
 
 
 def _work(word: Example, model: Predictor, search: Search) -> int:
-    """Returns the work of a word; of a known one, that of scoring its forms and finding others."""
+    """Return the work of a word; of a known one, that of scoring its forms and finding others."""
     size = len(word.source) + len(word.tags)
     forms = model.look_up(word).targets
     work = sum(_steps(len(form) + 1, size) for form in forms)
@@ -156,7 +173,7 @@ def _work(word: Example, model: Predictor, search: Search) -> int:
 
 
 def _steps(steps: int, size: int) -> int:
-    """Returns the work of so many decoder steps, each of which looks at the whole source."""
+    """Return the work of so many decoder steps, each of which looks at the whole source."""
     return steps * (size + 27) // 25
 
 
@@ -172,3 +189,74 @@ def _within(question: Question, limits: Limits) -> Question:
 
 def _too_much(what: str, limit: int) -> HTTPException:
     return HTTPException(413, f"{what}; the limit is {limit}")
+
+
+def answer_words(
+    model: Predictor, words: Sequence[Example], search: Search, alignments: bool
+) -> list[WordAnswer]:
+    """Answer words of any number of requests together."""
+    ipa = _writes_arpabet(model)
+    answers = model.respond(words, search, alignments=alignments)
+    return [
+        WordAnswer(
+            source=word.text,
+            tags=word.tags,
+            origin=answer[0].origin,
+            unknown=list(dict.fromkeys(answer[0].unknown)),
+            predictions=[_message(one, ipa) for one in answer],
+        )
+        for word, answer in zip(words, answers, strict=True)
+    ]
+
+
+def _message(prediction: Prediction, ipa: bool) -> messages.Prediction:
+    content = {**prediction.to_dict(), "origin": prediction.origin}
+    if ipa:
+        content["ipa"] = arpabet_to_ipa(prediction.symbols)
+    if alignment := content.get("alignment"):
+        stop = messages.Stop(**alignment["stop"])
+        content["alignment"] = messages.Alignment(**{**alignment, "stop": stop})
+    return messages.Prediction(**content)
+
+
+def _writes_arpabet(model: Predictor) -> bool:
+    return is_arpabet(model.description.vocabulary.target.letters)
+
+
+def describe(name: str, model: Predictor) -> ModelDescription:
+    """Return what users should know of a model before they ask it."""
+    layout, system = model.description.format, model.system
+    tagged = "tags" in layout.columns
+    return ModelDescription(
+        name=name,
+        system=model.description.model.system,
+        summary=system.summary,
+        alignment=system.alignment,
+        score=SCORES[system.score],
+        exact=system.score == "exact",
+        source_separator=layout.source_separator,
+        target_separator=layout.target_separator,
+        tag_separator=layout.tag_separator,
+        tags=list(model.description.vocabulary.source.tags) if tagged else [],
+        examples=_examples(model, tagged),
+        known=len(model.lexicon),
+        ipa=_writes_arpabet(model),
+    )
+
+
+def _examples(model: Predictor, tagged: bool) -> list[str]:
+    """Return words that a model can spell, as its format writes them."""
+    layout, source = model.description.format, model.description.vocabulary.source
+
+    def spelled(line: tuple[str, ...]) -> list[str]:
+        words = []
+        for letters, _, tags in (example.partition("\t") for example in line):
+            word = layout.join_source(tuple(letters))
+            unknown = source.unknown(layout.source_symbols(word), tags.split(";") if tags else ())
+            if bool(tags) == tagged and not unknown:
+                tags = tags.replace(";", layout.tag_separator)
+                words.append(f"{word}\t{tags}" if tagged else word)
+        return words
+
+    lines = EXAMPLES if layout.target_separator else (NAMES, *EXAMPLES)
+    return max(map(spelled, lines), key=len)

@@ -28,9 +28,9 @@ OWN_FILES = 64
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Takes a port of a name or address of this machine; 0 is any free one."""
+    """Take a port of a name or address of this machine; 0 is any free one."""
     if not 0 <= port < 1 << 16:
-        raise HardalignError(f"the port must be between 0 and 65535, not {port}")
+        raise HardalignError(f"--port must be between 0 and 65535, not {port}")
     try:
         (family, *_, address), *_ = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
         listening = socket.create_server((address[0], port), family=family, backlog=BACKLOG)
@@ -47,7 +47,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def address_of(listening: socket.socket) -> str:
-    """Returns what to type into a browser."""
+    """Return what to type into a browser."""
     host, port = listening.getsockname()[:2]
     if host in ("0.0.0.0", "::"):
         host = "localhost"
@@ -55,7 +55,7 @@ def address_of(listening: socket.socket) -> str:
 
 
 def make_server(app: ASGIApp, patience: float, clients: Clients | None = None) -> uvicorn.Server:
-    """Returns a server whose end waits for requests under way, for ``patience`` seconds."""
+    """Return a server whose end waits for requests under way, for ``patience`` seconds."""
     connection: Any = partial(Connection, clients=clients or Clients(most_connections()))
     config = uvicorn.Config(
         app,
@@ -77,14 +77,14 @@ class Server(uvicorn.Server):
     """uvicorn's server, whose queue is longer than what asyncio accepts at a time."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begins to listen."""
+        """Begin to listen."""
         await super().startup(sockets)
         for one in sockets or ():
             one.listen(QUEUE)
 
 
 def run(server: uvicorn.Server, listening: socket.socket) -> None:
-    """Serves until an interrupt or SIGTERM; both are the normal end."""
+    """Serve until an interrupt or SIGTERM; both are the normal end."""
     # Once all is in order, uvicorn raises again whatever signals it caught.
     previous = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
@@ -121,7 +121,7 @@ class Connection(H11Protocol):
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Makes room for the connection; where all others are at work, it is refused."""
+        """Make room for the connection; where all others are at work, it is refused."""
         super().connection_made(transport)
         self._wait()
         if len(self.connections) > self.clients.most:
@@ -133,32 +133,32 @@ class Connection(H11Protocol):
                 longest.end()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forgets the connection."""
+        """Forget the connection."""
         self._stop_waiting()
         super().connection_lost(exc)
 
     def handle_events(self) -> None:
-        """Reads what has come; from a whole request on, the client waits for the server."""
+        """Read what has come; from a whole request on, the client waits for the server."""
         super().handle_events()
         self._work()
 
     def pause_writing(self) -> None:
-        """Waits for the client, which does not fetch what was sent."""
+        """Wait for the client, which does not fetch what was sent."""
         super().pause_writing()
         self._wait()
 
     def resume_writing(self) -> None:
-        """Goes on with an answer."""
+        """Go on with an answer."""
         super().resume_writing()
         self._work()
 
     def on_response_complete(self) -> None:
-        """Waits until the answer is fetched and the next request sent."""
+        """Wait until the answer is fetched and the next request sent."""
         self._wait()
         super().on_response_complete()
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002
-        """Answers what is no HTTP, in place of the application if that has not begun to."""
+        """Answer what is no HTTP, in place of the application if that has not begun to."""
         if self.cycle is None or not self.cycle.response_started or self.cycle.response_complete:
             self.transport.write(_refusal("400 Bad Request", "this is not a valid HTTP request"))
         if self.cycle is not None:
@@ -167,7 +167,7 @@ class Connection(H11Protocol):
         self.transport.close()
 
     def end(self) -> None:
-        """Drops the connection at once, with all that has not been fetched."""
+        """Drop the connection at once, with all that has not been fetched."""
         self._stop_waiting()
         self.connections.discard(self)
         self.transport.abort()
@@ -189,7 +189,7 @@ class Connection(H11Protocol):
 
 
 def most_connections() -> int:
-    """Returns how many connections there may be; raises the limit of open files for them."""
+    """Return how many connections there may be; raises the limit of open files for them."""
     most = Clients.most
     try:
         import resource
@@ -198,11 +198,11 @@ def most_connections() -> int:
     # Those that are being accepted, and those that are being closed for them.
     reserved = OWN_FILES + 2 * BACKLOG
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    unlimited = resource.RLIM_INFINITY
-    if soft != unlimited and soft < most + reserved:
-        soft = most + reserved if hard == unlimited else min(hard, most + reserved)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    return most if soft == unlimited else max(1, min(most, soft - reserved))
+    if soft == resource.RLIM_INFINITY or soft >= most + reserved:
+        return most
+    soft = most + reserved if hard == resource.RLIM_INFINITY else min(hard, most + reserved)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return max(1, soft - reserved)
 
 
 def _refusal(status: str, error: str) -> bytes:

@@ -1,0 +1,290 @@
+"""Commands about a trained model itself: ``info``, ``plot``, ``export`` and ``serve``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from json import loads
+from pathlib import Path
+from typing import Annotated, Any
+
+from tyro.conf import Positional, UseAppendAction
+
+from hardalign.cli import options as opt
+from hardalign.cli.console import note, say
+from hardalign.cli.remarks import CUT_OFF
+from hardalign.errors import HardalignError, MissingPackageError
+from hardalign.model_folder import (
+    BUNDLED,
+    METRICS,
+    WEIGHTS,
+    describe_bundled,
+    find_model,
+    load_folder,
+    member_folders,
+    read_description,
+    read_languages,
+    read_tensors,
+)
+from hardalign.predictor import Predictor, load
+from hardalign.search import Search
+from hardalign.systems import SYSTEMS, outside_systems
+
+
+def info(model: Positional[opt.OptionalModel] = None) -> None:
+    """Describe a trained model, or list the systems and the models that come with hardalign.
+
+    $ hardalign info runs/g2p
+
+    Args:
+        model: Folder of a trained model, or the name of a bundled one; without it, what there is.
+    """
+    if model is None:
+        for name, system in (SYSTEMS | outside_systems()).items():
+            print(f"{name:<20}{system.paper}  {system.summary}")
+        print("\nmodels that come with hardalign:")
+        for name in BUNDLED:
+            figures = describe_bundled(name)
+            print(
+                f"{name:<20}   {figures['task']}, {figures['language']}: {figures['summary']}; "
+                f"WER {figures['wer']:.1f} on {figures['words']:,} held-out words"
+            )
+        return
+
+    predictor, folder = load(model), find_model(model)
+    description = predictor.description
+    ensemble = member_folders(folder, description.members) if description.members > 1 else []
+    notes = [read_tensors(path / WEIGHTS)[1] for path in ensemble or [folder]]
+    epochs = [str(beside.get("epoch", "unknown")) for beside in notes]
+    sizes, system = description.model, predictor.system
+    source, target = description.vocabulary.source, description.vocabulary.target
+    paper = "not in the paper" if system.paper == "–" else f"{system.paper} in the paper"
+    columns = ", ".join(description.format.columns)
+    rows = {
+        "system": f"{sizes.system} ({paper}): {system.summary}",
+        "parameters": f"{predictor.parameters:,}",
+        "sizes": _spelled({k: v for k, v in sizes.to_dict().items() if k != "system"}),
+        "source": f"{len(source.letters)} letters: {_some(source.letters)}",
+        "tags": f"{len(source.tags)}: {_some(source.tags)}",
+        "target": f"{len(target.letters)} letters: {_some(target.letters)}",
+        "format": f"{description.format.name}: {columns}; {description.format.treatment}",
+        "data": _spelled(description.data.to_dict()),
+        "training": _spelled(description.training.to_dict()),
+        "weights": f"of epoch {', '.join(epochs)}",
+        "temperature": f"{description.temperature:g}",
+    }
+    if languages := read_languages(folder):
+        named = (f"{own[-1]} ({', '.join((tag, *own[:-1]))})" for tag, own in languages.items())
+        rows["languages"] = f"{len(languages)}: {', '.join(named)}"
+    if ensemble:
+        systems = [read_description(path).model.system for path in ensemble]
+        rows["members"] = f"{len(ensemble)}: {', '.join(systems)}"
+    if description.start is not None:
+        rows["began with"] = description.start
+    for name, text in rows.items():
+        print(f"{name:<12}{text}")
+
+
+def _spelled(values: Mapping[str, object]) -> str:
+    """Return names and values in one line: ``seed 0, train (file words.tsv, examples 90)``."""
+    return ", ".join(
+        f"{name} ({_spelled(value)})" if isinstance(value, dict) else f"{name} {value}"
+        for name, value in values.items()
+    )
+
+
+def _some(symbols: tuple[str, ...]) -> str:
+    """Return as many symbols as fit on a line."""
+    shown = " ".join(symbols[:60])
+    return shown if len(symbols) <= 60 else f"{shown} …"
+
+
+def plot(
+    model: opt.Model,
+    source: Annotated[opt.Text, Positional, opt.optional("SOURCE")] = None,
+    target: Annotated[opt.Text, Positional, opt.optional("TARGET")] = None,
+    *,
+    tags: opt.Text = None,
+    beside: opt.OptionalModel = None,
+    output: opt.OutputFile = None,
+) -> None:
+    """Draw the alignment of a pair, or how a model was trained.
+
+    $ hardalign plot runs/g2p action
+    $ hardalign plot runs/g2p action "AE K SH AH N" --output action.svg
+    $ hardalign plot runs/soft action --beside runs/hard --output action.pdf
+    $ hardalign plot runs/g2p
+
+    Rows are target symbols, columns source symbols, ⊢ and ⊣ are begin and end. What the weights
+    are stands above: the posterior of the alignment, attention weights, or one path. Without a
+    source, loss, accuracy and learning rate of a training run are drawn, epoch by epoch.
+
+    Args:
+        source: The source string.
+        target: The target string; without it, the model's prediction.
+        tags: The tags of the source, as the model's format writes them: V;PST
+        beside: Another model, whose alignment is drawn on the right (in the terminal, below).
+            Without a target, each model's own prediction is drawn.
+        output: Write a picture, .svg, .png or .pdf, instead of drawing in the terminal; needs
+            matplotlib, which the extra plot brings.
+    """
+    if source is None:
+        if beside is not None or tags is not None:
+            raise HardalignError("--beside and --tags need a source to draw")
+        _plot_run(model, output)
+        return
+    question = source if tags is None else f"{source}\t{tags}"
+    texts, alignments = [], []
+    for predictor in [load(folder) for folder in (model, beside) if folder]:
+        text = target
+        if text is None:  # not by a call, which would warn of the symbols that `align` warns of
+            ((best,),) = predictor.answers([predictor.example(question)], Search())
+            text = best.text
+            if not best.finished:
+                note(f"the prediction was {CUT_OFF}: the row ⊣ is where, not an end of its own")
+        texts.append(text)
+        alignments.append(predictor.align(question, text))
+    if output is not None:
+        first, *others = alignments
+        first.plot(output, beside=others[0] if others else None)
+        return
+    for text, alignment in zip(texts, alignments, strict=True):
+        say(f"{question} → {text}  ({alignment.title})")
+        print(alignment)
+
+
+def _plot_run(model: str, output: Path | None) -> None:
+    """Draw the curves of a run: of a model folder, or of a run of ``reproduce``."""
+    from hardalign.plot import curve_text, save_curves
+
+    folder = find_model(model)
+    path = next((p for p in (folder / METRICS, folder / "model" / METRICS) if p.is_file()), None)
+    if path is None:
+        raise HardalignError(f"{model}: no {METRICS} here; name a source to draw an alignment")
+    epochs: list[dict[str, Any]] = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        try:
+            epochs.append(dict(loads(line)))
+        except (ValueError, TypeError):
+            raise HardalignError(f"{path}, line {number}: this is no JSON object") from None
+    if output is None:
+        print(curve_text(epochs))
+    else:
+        note(save_curves(output, epochs, model))
+
+
+def export(model: opt.Model, file: Annotated[Path, Positional, opt.arg("FILE.onnx")]) -> None:
+    """Write a model as ONNX, to predict on a phone, in a browser, from C++.
+
+    $ hardalign export runs/g2p g2p.onnx
+
+    There are two graphs, each in a file of its own, so that any ONNX runtime can run them.
+    FILE.onnx is the encoder: it reads source, lengths and tags (how many symbols are tags).
+    FILE.step.onnx is one step: from all that the encoder wrote and the symbol chosen last
+    (previous) it makes log_probs and alpha of the next symbol, and next_h for the h of the next
+    step, next_c for its c and so on. Sizes of batches and lengths are free. The symbols' numbers
+    and the format are in FILE.json, and in the metadata of both graphs. docs/examples in the
+    repository has programs that predict with them. The system must be one whose decoder is not fed:
+    hard, soft, hard-sampled, hard-prior, hard-hmm or hard-monotonic.
+
+    Args:
+        file: Where to write the encoder; the others are written beside it. Needs the extra onnx.
+    """
+    try:
+        from hardalign.systems.export import export_onnx, step_file
+    except ModuleNotFoundError as error:
+        raise MissingPackageError("the export", error.name, "onnx") from None
+    tensors, description = load_folder(find_model(model))
+    export_onnx(tensors, description, file)
+    note(f"the encoder is {file}, the step {step_file(file)}")
+    if description.model.copying:
+        note("letters that were never seen are unknown there; hardalign itself can copy them")
+
+
+def serve(
+    model: Annotated[str, Positional, opt.arg("[NAME=]MODEL")],
+    others: Annotated[tuple[str, ...], Positional, opt.optional("[[NAME=]MODEL ...]")] = (),
+    *,
+    host: Annotated[str, opt.arg("HOST")] = "127.0.0.1",
+    port: Annotated[int, opt.arg("N")] = 8000,
+    lexicon: opt.Lexicons = (),
+    no_lexicon: opt.NoLexicon = False,
+    allow_origin: Annotated[opt.Strings, UseAppendAction, opt.optional("ORIGIN")] = (),
+) -> None:
+    """Serve a page where models can be tried and compared, and a JSON API.
+
+    $ hardalign serve en-g2p
+    $ hardalign serve en-g2p ko=runs/ko --port 9000
+    $ hardalign serve en-g2p --lexicon mine.tsv
+    $ curl localhost:8000/predict -H 'Content-Type: application/json' -d '{"words": ["action"]}'
+
+    The page shows predictions as you type, other candidates with their probabilities, and where
+    each symbol came from. /docs describes the API. Interrupt it (Ctrl-C) to end it.
+
+    Args:
+        model: Folder of a trained model, or the name of a bundled one. NAME is what the page and
+            the API call it, by default the last part of the folder's path.
+        others: More of them, to switch between and to compare.
+        host: The address to listen on. Whoever can reach it can use the models: 0.0.0.0 lets the
+            whole network in.
+        port: The port to listen on; 0 is any free one.
+        allow_origin: A site whose pages may use the API, such as https://example.org; * is any.
+            May be given several times. By default only the server's own page may.
+    """
+    try:
+        from hardalign.serve.app import create_app
+        from hardalign.serve.messages import Limits
+        from hardalign.serve.server import address_of, listen, make_server, run
+    except ModuleNotFoundError as error:
+        raise MissingPackageError("the page", error.name, "serve") from None
+    limits = Limits()
+    models = load_models((model, *others), opt.lexicons(lexicon, no_lexicon))
+    with listen(host, port) as listening:
+        app = create_app(models, limits, listening.getsockname()[0], host, allow_origin)
+        note(f"serving {', '.join(models)} at {address_of(listening)} (Ctrl-C ends it)")
+        run(make_server(app, limits.seconds), listening)
+
+
+def load_models(models: Iterable[str], lexicons: Sequence[str] | None = ()) -> dict[str, Predictor]:
+    """Load models, each ``MODEL`` or ``NAME=MODEL``, and lexicons for all of them, as ``load``.
+
+    Without a name, a model is called by the last part of its path, and by as many more parts as
+    tell it from the others.
+    """
+    pairs = [_split(model) for model in models]
+    # resolve() would follow links, and a link's own name is the one that was chosen.
+    paths = [Path(os.path.abspath(model)).parts for _, model in pairs]  # noqa: PTH100
+    unnamed = [path for path, (name, _) in zip(paths, pairs, strict=True) if not name]
+    named: dict[str, Predictor] = {}
+    for path, (chosen, model) in zip(paths, pairs, strict=True):
+        name = chosen or _shortest(path, unnamed)
+        if name in named:
+            raise HardalignError(f"{model}: another model is called {name!r}; name it NAME={model}")
+        try:
+            named[name] = load(model, lexicon=lexicons)
+        except HardalignError as error:
+            if len(pairs) == 1 or not lexicons:
+                raise
+            load(model, lexicon=None)  # unless the model itself is at fault
+            raise HardalignError(
+                f"the lexicon does not fit the model {name}: {error}; serve it without this one"
+            ) from error
+    return named
+
+
+def _split(text: str) -> tuple[str, str]:
+    """Split ``NAME=MODEL``; an equals sign in the path of a folder is just a character."""
+    name, equals, model = text.partition("=")
+    if not equals or os.sep in name or Path(text).exists():
+        return "", text
+    if not name.strip() or not model:
+        raise HardalignError(f"{text}: should be NAME=MODEL, with a name and a model")
+    return name.strip(), model
+
+
+def _shortest(path: tuple[str, ...], paths: list[tuple[str, ...]]) -> str:
+    """Return as many of the last parts of a path as no other path ends with."""
+    lengths = range(1, len(path))
+    unique = (n for n in lengths if [one[-n:] for one in paths].count(path[-n:]) == 1)
+    # One may be given twice. And a file's name may not be text, which JSON cannot hold.
+    return "/".join(path[-next(unique, 1) :]).encode("utf-8", "replace").decode()

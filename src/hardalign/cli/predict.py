@@ -1,0 +1,352 @@
+"""Commands that answer: ``predict`` and ``lexicon``."""
+
+from __future__ import annotations
+
+import io
+import select
+import stat
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from json import dumps
+from os import fstat
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from tyro.conf import Positional
+
+from hardalign.search import cumulative_probability
+from hardalign.cli import options as opt
+from hardalign.cli.console import STDOUT, lines_to, note, note_score_kind, watched
+from hardalign.cli.remarks import Remarks
+from hardalign.data.folding import Folding
+from hardalign.data.formats import Example
+from hardalign.data.reading import Skipped, read_examples, read_lines
+from hardalign.data.text import plural
+from hardalign.errors import HardalignError
+from hardalign.predictor import WINDOW, Prediction, Predictor, load
+from hardalign.search import MASS_BEAM_LIMIT, Search
+
+
+def predict(
+    model: opt.Model,
+    file: Annotated[str, Positional, opt.arg("FILE")] = "-",
+    *,
+    beam: opt.Number = None,
+    nbest: opt.Count = None,
+    mass: opt.Share = None,
+    sample: opt.Count = None,
+    seed: opt.Number = None,
+    temperature: opt.Temperature = None,
+    scores: bool = False,
+    alignments: bool = False,
+    jsonl: bool = False,
+    language: opt.Language = None,
+    tags: opt.Text = None,
+    lexicon: opt.Lexicons = (),
+    no_lexicon: opt.NoLexicon = False,
+    ipa: bool = False,
+    text: bool = False,
+    spell_capitals: bool = False,
+    numbers: opt.Text = None,
+    output: opt.Output = None,
+    threads: opt.Threads = None,
+    files: opt.FileOptions = opt.FileOptions(),
+) -> None:
+    """Predict a target for each source, one line per input line, in order.
+
+    $ echo action | hardalign predict runs/g2p
+    $ hardalign predict runs/g2p words.txt --scores --output lexicon.tsv
+    $ hardalign predict runs/g2p words.txt --beam 10 --nbest 3 --jsonl
+    $ hardalign predict en-g2p letter.txt --text --ipa
+    $ hardalign predict g2p words.txt --language de
+
+    A line holds a source alone (with tags: lemma TAB TAG;TAG), or all the columns of the model's
+    format, whose target is then ignored. Printed is: source TAB prediction; where there are tags,
+    lemma TAB form TAB tags, as in the files of SIGMORPHON. Predictions stop at 4 times the length
+    of the source (begin and end symbols included); if one does, it is reported. What comes through
+    a pipe is answered as it comes.
+
+    Without other wishes the search is greedy: the best symbol at every step.
+
+    Args:
+        file: File of sources; - is standard input; gzip is recognised.
+        beam: Follow so many hypotheses side by side; 1 is greedy. (default: 1, with --nbest more)
+        nbest: Print the K most probable strings found, best first, each on a line. Where fewer are
+            found, fewer are printed and that is reported. (default beam: K, at least 5)
+        mass: Print the fewest strings that together have at least probability P, and a last
+            column with the probability covered so far. The beam is doubled from 8 up to 256 until
+            P is covered; where it is not, that is reported.
+        sample: Print K strings drawn from the model's distribution; equal ones may come up.
+        seed: Of --sample: a word at the same place in its file gets the same strings again.
+            (default: 0)
+        temperature: Take each symbol's probabilities to the power 1/T, which makes them more alike
+            above 1 and less below. (default: what training found to fit; 1 is as it learned)
+        scores: Add a column, log p(prediction | source), the natural logarithm, which is what
+            hardalign score gives, to the precision of float32. It is exact for most systems, but
+            hard-feed and hard-feed-reinforce give the probability under the rule by which they
+            decode, monotonic a lower bound, summed over the ways to write the string that the
+            search found.
+        alignments: Add a last column, where each symbol of the prediction came from: index pairs
+            source-target, from 0, as hardalign align prints them.
+        jsonl: Print one JSON object per input line: source and predictions, each with text,
+            symbols, log_prob and finished (false if it was cut off).
+        tags: Of all sources, which then have none of their own: deu, or V;PST.
+        ipa: Write ARPAbet as IPA, with stress marks before syllables.
+        text: The file is running text: words are pronounced, all else stays as it is.
+        numbers: In a text, read numbers, years, ordinals, currency, times, percentages and common
+            abbreviations of this language, such as en or de, as words.
+        spell_capitals: In a text, spell words in capitals letter by letter.
+    """
+    if seed is not None and sample is None:
+        raise HardalignError("--seed goes with --sample")
+    search, threads = Search(beam, nbest, mass, sample, seed or 0), opt.threads(threads)
+    predictor = load(
+        model,
+        language=language,
+        tags=tags,
+        temperature=temperature,
+        lexicon=opt.lexicons(lexicon, no_lexicon),
+    )
+    if file != "-" and not set("./") & set(file) and not Path(file).exists():
+        raise HardalignError(
+            f"{file}: no such file; words come from a file or from standard input: "
+            f"echo {file} | hardalign predict {model} -"
+        )
+    description = predictor.description
+    if ipa:
+        from hardalign.text.ipa import check_arpabet
+
+        check_arpabet(description.vocabulary.target.letters)
+    if text:
+        beside = {"scores": scores, "alignments": alignments, "jsonl": jsonl}
+        for name, given in {**beside, "nbest": nbest, "mass": mass, "sample": sample}.items():
+            if given:
+                raise HardalignError(
+                    f"--{name} does not go with --text: a text has one pronunciation for each "
+                    "word, and nothing beside it"
+                )
+        from hardalign.text.numbers import Numbers
+
+        spoken = None if numbers is None else Numbers(numbers)
+        words: Any = {"spell_capitals": spell_capitals, "numbers": spoken}
+        _pronounce(predictor, file, output, ipa=ipa, search=search, threads=threads, **words)
+        return
+    if spell_capitals or numbers:
+        raise HardalignError(f"--{'numbers' if numbers else 'spell-capitals'} goes with --text")
+    skipped, layout = Skipped(), files.resolve(description.format)
+    examples = read_examples(file, layout, "prediction", skipped=skipped)
+    folding = Folding(description.vocabulary.source)
+    remarks = Remarks(predictor, nbest or 1, mass)
+    with lines_to(output) as lines:
+        for chunk in _as_they_come(file, examples):
+            answers = predictor.respond(
+                chunk,
+                search,
+                folding=folding,
+                alignments=alignments,
+                exact=scores or jsonl or mass is not None,
+                threads=threads,
+                first=remarks.items,
+            )
+            for predictions in watched(answers, "words", printed=output in STDOUT):
+                remarks.see(predictions)
+                if jsonl:
+                    content = _object(predictions, mass, ipa)
+                    lines.write(dumps(content, ensure_ascii=False) + "\n")
+                    continue
+                covered = cumulative_probability(predictions)
+                for one, so_far in zip(predictions, covered, strict=True):
+                    columns = [one.source, _spelled(one, ipa)]
+                    columns += [f"{one.log_prob:.6f}"] if scores else []
+                    columns += [f"{so_far:.6f}"] if mass is not None else []
+                    if alignments:
+                        columns.append(one.alignment.pharaoh() if one.alignment else "")
+                    if one.tags:  # last, so that other columns are where they always are
+                        columns.append(layout.tag_separator.join(one.tags))
+                    lines.write("\t".join(columns) + "\n")
+            lines.flush()
+    note(skipped.report(file, "answered with an empty prediction"))
+    remarks.report()
+    note(folding.remark())
+    if scores or jsonl:
+        note_score_kind(predictor.system.score)
+
+
+class _CountedLines(io.FileIO):
+    """Standard input that knows how many lines have come."""
+
+    lines = 0
+
+    def readinto(self, buffer: Any) -> int | None:
+        count = super().readinto(buffer)
+        self.lines += bytes(buffer[: count or 0]).count(b"\n")
+        return count
+
+
+def _as_they_come(file: str, examples: Iterable[Example]) -> Iterator[Iterable[Example]]:
+    """Yield all examples of a file at once; of a pipe or terminal those that have come so far."""
+    try:
+        descriptor = sys.stdin.fileno()
+        streaming = file == "-" and sys.platform != "win32"  # which has select for sockets only
+    except (OSError, ValueError):  # a stand-in for standard input
+        streaming = False
+    if not streaming or stat.S_ISREG(fstat(descriptor).st_mode):
+        yield examples
+        return
+    stream, source = sys.stdin, _CountedLines(descriptor, closefd=False)
+    sys.stdin = io.TextIOWrapper(io.BufferedReader(source))
+    chunk: list[Example] = []
+    for example in examples:
+        chunk.append(example)
+        has_come = example.line < source.lines or select.select([source], [], [], 0)[0]
+        if len(chunk) == WINDOW or not has_come:
+            yield chunk
+            chunk = []
+    if chunk:
+        yield chunk
+    sys.stdin = stream
+
+
+def _pronounce(predictor: Predictor, file: str, output: Path | None, **options: Any) -> None:
+    """Pronounce the words of a running text, with the options of ``pronounce_text``."""
+    from hardalign.text.running import TextReport, pronounce_text
+
+    report = TextReport()
+    pronounced = pronounce_text(predictor, read_lines(file), report=report, **options)
+    with lines_to(output) as lines:
+        lines.writelines(line.text + "\n" for line in pronounced)
+    for remark in (report.summary(), *report.remarks()):
+        note(remark)
+
+
+def _object(predictions: list[Prediction], mass: float | None, ipa: bool) -> dict[str, Any]:
+    """Return all predictions for one source."""
+    source, tags = predictions[0].source, predictions[0].tags
+    content: dict[str, Any] = {"source": source} | ({"tags": tags} if tags else {})
+    content["origin"] = predictions[0].origin
+    # A blank line has no source, and its empty prediction is not the model's.
+    content["predictions"] = [
+        one.to_dict() | ({"ipa": _spelled(one, ipa)} if ipa else {})
+        for one in predictions
+        if source
+    ]
+    if mass is not None:
+        content["mass"] = cumulative_probability(predictions)[-1]
+    return content
+
+
+def _spelled(prediction: Prediction, ipa: bool) -> str:
+    if not ipa:
+        return prediction.text
+    from hardalign.text.ipa import arpabet_to_ipa
+
+    return arpabet_to_ipa(prediction.symbols)
+
+
+def lexicon(
+    model: opt.Model,
+    words: Annotated[str, Positional, opt.arg("WORDS")],
+    *,
+    style: Literal["mfa", "kaldi", "cmudict", "tsv"],
+    language: opt.Language = None,
+    known: opt.FileList = (),
+    no_lexicon: opt.NoLexicon = False,
+    mass: opt.Share = None,
+    nbest: opt.Count = None,
+    min_prob: Annotated[float, opt.arg("P")] = 0.0,
+    ipa: bool = False,
+    resume: bool = False,
+    threads: opt.Threads = None,
+    output: opt.Output = None,
+) -> None:
+    """Make a pronunciation dictionary of the words of a list or a text.
+
+    $ hardalign lexicon en-g2p words.txt --style mfa --mass 0.9 --known cmudict --output en.dict
+    $ hardalign lexicon en-g2p transcripts.txt --style kaldi --nbest 3 --output lexiconp.txt
+
+    Every distinct word is written once for each pronunciation, words sorted by code point. WORDS
+    may be a list, one word per line, or running text: numbers, symbols, addresses and words in
+    other letters are passed over and named at the end.
+
+    Styles: mfa is word TAB probability TAB P H O N E S, kaldi is a lexiconp.txt; in both the best
+    pronunciation of a word has 1.0, as these tools expect. cmudict is word P H O N E S, the next
+    one word(2) P H O N E S. tsv is word TAB P H O N E S TAB probability TAB lexicon or model, the
+    probability as the model has it.
+
+    After an interruption, or with more words, the same command with --resume computes only what is
+    missing. Until all is done, what was computed stands in FILE.partial.
+
+    Args:
+        words: List of words or text; - is standard input; gzip is recognised.
+        style: How the dictionary is written.
+        known: Lexicon whose pronunciations are used for the words it has, before that of the model;
+            cmudict is the dictionary of en-g2p. May be given several times: the first that has a
+            word decides. Its words for silence and noise (<unk> spn) are written as they are.
+        mass: Write the fewest pronunciations that together have at least probability P; where a
+            beam of 256 finds less, that is reported.
+        nbest: Write the K most probable pronunciations. (default: the best one)
+        min_prob: Leave out pronunciations with a smaller probability, but for the best one.
+        ipa: Write ARPAbet as IPA, a symbol for each phone, without stress.
+        resume: Keep the entries that the model gave FILE, or FILE.partial, in an earlier run, and
+            compute those of other words only.
+    """
+    from hardalign.text.dictionary import (
+        PARTIAL,
+        Dictionary,
+        Entry,
+        partial_file,
+        read_entries,
+        write_entry,
+    )
+    from hardalign.text.ipa import check_arpabet
+    from hardalign.text.running import names
+
+    if not 0 <= min_prob < 1:
+        raise HardalignError(f"--min-prob is from 0 to 1, not {min_prob:g}")
+    output = None if output in STDOUT else output
+    if output is not None and output.is_dir():
+        raise HardalignError(f"{output}: this is a folder; name a file")
+    kept: dict[str, list[str]] = {}
+    if resume:
+        if output is None:
+            raise HardalignError("--resume goes with --output")
+        partial = output.with_name(output.name + PARTIAL)
+        kept = read_entries(output, style) | read_entries(partial, style)
+    search = Search(mass=mass, nbest=nbest)
+    lexicons = opt.lexicons(known, no_lexicon, "--known")
+    predictor = load(model, language=language, lexicon=lexicons)
+    layout = predictor.description.format
+    if ipa:
+        check_arpabet(predictor.description.vocabulary.target.letters)
+    dictionary = Dictionary(predictor, search)
+    dictionary.add_text(read_lines(words))
+    todo = dictionary.unanswered(kept)
+    known_count = 0
+    with partial_file(output, kept) as save:
+        entries = dictionary.entries(todo, min_prob=min_prob, threads=opt.threads(threads))
+        for entry in watched(entries, "words", total=len(todo)):
+            kept[entry.word] = list(write_entry(entry, style, layout, ipa=ipa))
+            save(kept[entry.word])
+            known_count += entry.known
+        spaced = replace(layout, target_separator=" ")
+        silences = dict(predictor.lexicon.silences)
+        for word, phone in silences.items():
+            kept[word] = list(write_entry(Entry(word, [(0.0, phone)], known=True), style, spaced))
+        written = sorted({*silences, *(word for word in dictionary.words() if word in kept)})
+        with lines_to(output) as lines:
+            for word in written:
+                lines.writelines(kept[word])
+    of_them = f", {known_count} of them known" if known_count else ""
+    computed = len(todo) - known_count
+    note(f"{plural(len(written), 'word', 'words')} written{of_them}; {computed} computed now")
+    if left_out := dictionary.left_out:
+        one, more = "word got no pronunciation and is", "words got no pronunciation and are"
+        note(f"{plural(left_out.total(), one, more)} left out: {names(left_out)}")
+    if uncovered := dictionary.uncovered:
+        count = plural(uncovered.total(), "word was not", "words were not")
+        note(f"{count} covered to {mass} by a beam of {MASS_BEAM_LIMIT}: {names(uncovered)}")
+    for remark in dictionary.report.remarks():
+        note(remark)
+    if style != "cmudict":
+        note_score_kind(predictor.system.score)
