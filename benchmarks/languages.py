@@ -1,0 +1,119 @@
+"""The model ``g2p`` beside others on the same held-out words, language by language.
+
+    python benchmarks/languages.py RUNS/g2p [--alone nob tur aze]
+
+RUNS/g2p is the folder of ``make model NAME=g2p``. Phonetisaurus (to be installed) and, for the
+languages named, a model by ``hardalign train`` without options learn from the words of one language
+that g2p learned from. Writes docs/results/languages.csv and docs/evidence/languages.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import tempfile
+from collections import defaultdict
+from dataclasses import replace
+from pathlib import Path
+from statistics import mean
+
+import hardalign
+from hardalign.data.formats import FORMATS
+from hardalign.metrics import Metrics, evaluate
+from hardalign.model_folder import find_model, read_languages
+
+DOCS = Path(__file__).parents[1] / "docs"
+TABLE, PAGE = DOCS / "results" / "languages.csv", DOCS / "evidence" / "languages.md"
+COLUMNS = ("tag", "language", "words", "g2p", "alone", "phonetisaurus")
+HEAD = """# Forty languages, one model
+
+`g2p` on 300 held-out words of each language of WikiPron, without its dictionaries, greedy search;
+a prediction is right if it equals any of a word's pronunciations. WER in per cent, PER as a
+share, the mean over words. "Alone" is a model of size small by `hardalign train` without options,
+trained on the same words of that language only; Phonetisaurus (0.3.0 of PyPI, as it comes)
+learned from the same. Written by `benchmarks/languages.py` from [one
+table](../results/languages.csv); an empty cell was not run.
+
+| language | words to learn from | `g2p` WER | PER | alone WER | PER | Phonetisaurus WER | PER |
+|---|---|---|---|---|---|---|---|
+"""
+
+Words = dict[str, list[tuple[str, ...]]]
+
+
+def read(file: Path) -> dict[str, Words]:
+    """Returns the pronunciations of the words of each language."""
+    table: dict[str, Words] = defaultdict(lambda: defaultdict(list))
+    for line in file.read_text("utf-8").splitlines():
+        word, sounds, tag = line.split("\t")
+        table[tag][word].append(tuple(sounds.split()))
+    return table
+
+
+def phonetisaurus(train: Words, test: Words) -> Metrics:
+    """Trains Phonetisaurus as it comes; what it does not answer is wrong."""
+    from phonetisaurus import predict
+    from phonetisaurus import train as learn
+
+    with tempfile.TemporaryDirectory() as folder:
+        model = Path(folder, "model.fst")
+        learn({word: [list(one) for one in own] for word, own in train.items()}, model)
+        answers = {word: tuple(sounds) for word, sounds in predict(test, model)}
+    return evaluate([answers.get(word, ()) for word in test], list(test.values()))
+
+
+def alone(train: Words, test: Words) -> Metrics:
+    """Trains a model of one language, without options but those of how letters are read."""
+    rows = [(word, " ".join(one)) for word, own in train.items() for one in own]
+    with tempfile.TemporaryDirectory() as folder:
+        form = replace(FORMATS["lexicon"], source_case="lower", normalization="NFD")
+        model = hardalign.train(rows, "none", out=Path(folder, "m"), format=form, threads=1)
+        return evaluate([tuple(one.text.split()) for one in model(list(test))], list(test.values()))
+
+
+def written(metrics: Metrics) -> str:
+    """Returns the two figures of a cell."""
+    return f"{metrics.wer:.2f} {metrics.per:.4f}"
+
+
+def main() -> None:
+    """Measures what is missing in the table, and writes the page."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--alone", nargs="*", default=[])
+    arguments = parser.parse_args()
+    train, test = (read(arguments.folder / f"{part}.tsv") for part in ("train", "test"))
+    figures = json.loads((find_model("g2p") / "figures.json").read_text("utf-8"))["languages"]
+    rows: dict[str, dict[str, str]] = {}
+    if TABLE.exists():
+        with TABLE.open(encoding="utf-8", newline="") as file:
+            rows = {row["tag"]: row for row in csv.DictReader(file)}
+    for tag, names in read_languages(find_model("g2p")).items():
+        row = rows.setdefault(tag, dict.fromkeys(COLUMNS, ""))
+        own = figures[tag]
+        row |= {"tag": tag, "language": names[-1], "words": str(len(train[tag]))}
+        row["g2p"] = f"{own['wer']:.2f} {own['per']:.4f}"
+        row["phonetisaurus"] = row["phonetisaurus"] or written(phonetisaurus(train[tag], test[tag]))
+        if tag in arguments.alone:
+            row["alone"] = row["alone"] or written(alone(train[tag], test[tag]))
+        print(*row.values(), flush=True)
+        with TABLE.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows.values())
+    lines = []
+    for row in rows.values():
+        cells = " | ".join(cell for name in COLUMNS[3:] for cell in (row[name].split() or ["", ""]))
+        lines.append(f"| {row['language']} | {int(row['words']):,} | {cells} |")
+    means = []
+    for name in ("g2p", "phonetisaurus"):
+        pairs = [[float(one) for one in row[name].split()] for row in rows.values()]
+        wer, per = map(mean, zip(*pairs, strict=True))
+        means.append(f"{wer:.2f} | {per:.4f}")
+    lines.append(f"| **mean of {len(rows)}** | | {means[0]} | | | {means[1]} |")
+    PAGE.write_text(HEAD + "\n".join(lines) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
