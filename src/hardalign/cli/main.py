@@ -19,10 +19,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NoReturn
 
+from hardalign import __version__
 from hardalign.cli.console import note
 from hardalign.data.text import printable
 from hardalign.errors import HardalignError
-from hardalign import __version__
 
 FAMILIES = {
     "train": ("train", "join"),

@@ -13,6 +13,7 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
+from hardalign import __version__
 from hardalign.alignment import AnalyzedPrediction, Breakdown, cross, edges, write_pharaoh
 from hardalign.cli import options as opt
 from hardalign.cli.console import cores, lines_to, note, note_score_kind, say
@@ -31,7 +32,6 @@ from hardalign.table import Table
 from hardalign.text.compare import Contest, contest, judge
 from hardalign.text.error_report import page, terminal_report, tsv_rows
 from hardalign.text.errors import find_errors
-from hardalign import __version__
 
 FIGURES = (
     ("ACC", "acc", 2, ""),

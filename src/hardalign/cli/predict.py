@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 
 from tyro.conf import Positional
 
-from hardalign.search import cumulative_probability
+from hardalign.batches import WINDOW
 from hardalign.cli import options as opt
 from hardalign.cli.console import STDOUT, lines_to, note, note_score_kind, watched
 from hardalign.cli.remarks import Remarks
@@ -24,8 +24,8 @@ from hardalign.data.formats import Example
 from hardalign.data.reading import Skipped, read_examples, read_lines
 from hardalign.data.text import plural
 from hardalign.errors import HardalignError
-from hardalign.predictor import WINDOW, Prediction, Predictor, load
-from hardalign.search import MASS_BEAM_LIMIT, Search
+from hardalign.predictor import Prediction, Predictor, load
+from hardalign.search import MASS_BEAM_LIMIT, Search, cumulative_probability
 
 
 def predict(

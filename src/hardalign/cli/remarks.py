@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from hardalign.search import cumulative_probability
 from hardalign.cli.console import note, watched
 from hardalign.data.formats import Example, training_pairs
 from hardalign.data.text import plural, shorten
 from hardalign.data.vocabulary import UnknownSymbols, symbol_counts
 from hardalign.predictor import Prediction, Predictor
-from hardalign.search import MASS_BEAM_LIMIT, Search
+from hardalign.search import MASS_BEAM_LIMIT, Search, cumulative_probability
 
 CUT_OFF = "cut off at 4 times the length of the source"
 SILENT = 3

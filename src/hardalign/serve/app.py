@@ -22,12 +22,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from hardalign import __version__
 from hardalign.errors import HardalignError
 from hardalign.predictor import Predictor
 from hardalign.serve.batcher import Batcher
 from hardalign.serve.messages import Health, Limits, Models, Refusal, describe_api
 from hardalign.serve.questions import Question, describe, read_text, read_words
-from hardalign import __version__
 
 PAGE = Path(__file__).with_name("page")
 KINDS = {
