@@ -30,8 +30,7 @@ from hardalign.predictor import Prediction, Predictor, load
 from hardalign.search import Search
 from hardalign.table import Table
 from hardalign.text.compare import Contest, contest, judge
-from hardalign.text.error_report import page, terminal_report, tsv_rows
-from hardalign.text.errors import find_errors
+from hardalign.text.errors import find_errors, page, terminal_report, tsv_rows
 
 FIGURES = (
     ("ACC", "acc", 2, ""),

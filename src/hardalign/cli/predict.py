@@ -19,10 +19,10 @@ from hardalign.batches import WINDOW
 from hardalign.cli import options as opt
 from hardalign.cli.console import STDOUT, lines_to, note, note_score_kind, watched
 from hardalign.cli.remarks import Remarks
-from hardalign.data.folding import Folding
 from hardalign.data.formats import Example
 from hardalign.data.reading import Skipped, read_examples, read_lines
 from hardalign.data.text import plural
+from hardalign.data.vocabulary import Folding
 from hardalign.errors import HardalignError
 from hardalign.predictor import Prediction, Predictor, load
 from hardalign.search import MASS_BEAM_LIMIT, Search, cumulative_probability
