@@ -100,10 +100,10 @@ def test_spelled_letters_are_called_by_their_names() -> None:
 
 def test_what_the_lexicon_has_between_blanks_is_a_word() -> None:
     known = Lexicon(WORDS)
-    for word in ("new_york", "<unk>", "r2d2", "in."):
+    for word in ("new_york", "<unk>", "r2d2", "in.", "a~b"):
         known.add(tuple(word), ("N",))
-    text = "In New_York, (<unk>) new york R2D2! in_"
-    expected = "{I N} {N}, ({N}) {N E W} {Y O R K} {N}! {I N}_"
+    text = "In New_York, (<unk>) new york R2D2! in_ a~b"
+    expected = "{I N} {N}, ({N}) {N E W} {Y O R K} {N}! {I N}_ {N}"
     assert spoken(text, lexicon=known) == expected
     assert spoken("come in.", lexicon=known) == "{C O M E} {I N}."
     for word, phone in (("u.s", "Z"), ("u.s.", "S")):
@@ -242,3 +242,8 @@ def test_no_word_is_too_long() -> None:
     report = TextReport()
     assert spoken("a " + "b" * 5000, report=report) == "{A} " + "b" * 5000
     assert report.remarks() == [f"not pronounced: 1 word that is too long ('{'b' * 39}…')"]
+
+
+@pytest.mark.parametrize("word", ["a" * 60 + "1", "ʼ" * 60 + "1", "а" * 60 + "_"])
+def test_no_word_takes_exponential_time(word: str) -> None:
+    assert spoken(f"a {word}").startswith("{A} ")

@@ -41,7 +41,7 @@ _AFFIX = re.compile(rf"^[{HYPHENS}](?=\w)|(?<=\w)[{HYPHENS}]$")
 """The hyphen of a suffix (-ism) or of a prefix (pre-)."""
 _CHUNK = re.compile(r"(\s*)(\S*)")
 _PUNCTUATION = '.,;:!?…()"“”„«»‹›'
-_PLAIN = re.compile(rf"(?:[^\W\d_]|[.{APOSTROPHES}{HYPHENS}])*")
+_PLAIN = re.compile(rf"(?:[^\W\d_]|[.{re.escape(APOSTROPHES + HYPHENS)}])*+")
 """What may be cut as a word, an abbreviation or an address."""
 
 _TOKENS = re.compile(
