@@ -57,7 +57,7 @@ def test_every_setting_has_its_help() -> None:
         (TrainingConfig, "min_learning_rate", [-1.0, math.nan]),
         (TrainingConfig, "patience", [0, 1.0, True]),
         (TrainingConfig, "clip", [-1.0, 0.0, math.inf]),
-        (TrainingConfig, "seed", [2**63, 2**64, -(2**63) - 1, None]),
+        (TrainingConfig, "seed", [2**63, 2**64, -(2**63) - 1, None, "\ud800"]),
         (TrainingConfig, "threads", [0, 10**6]),
         (ModelConfig, "system", [None, 1, ["hard"]]),
         (ModelConfig, "embedding", [0, 10**9, 10**4000]),

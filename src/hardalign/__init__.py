@@ -8,12 +8,9 @@
 
 from __future__ import annotations
 
-import importlib
-from importlib.util import find_spec
-from typing import TYPE_CHECKING
-
 from hardalign.errors import HardalignError, InputError
 
+TYPE_CHECKING = False  # typing takes milliseconds, in which Ctrl-C would be a traceback
 if TYPE_CHECKING:
     from hardalign.alignment import Alignment
     from hardalign.data.corpora import load_corpus
@@ -53,11 +50,15 @@ _HOMES = {
 def __getattr__(name: str) -> object:
     """Import a public name when it is first used, so that ``import hardalign`` stays quick."""
     if name in _HOMES:
+        import importlib
+
         return getattr(importlib.import_module(f"hardalign.{_HOMES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
     """List the public names, for Tab and ``help``; some only where torch is."""
+    from importlib.util import find_spec
+
     learning = ("join", "torch_module", "train")
     return [name for name in __all__ if name not in learning or find_spec("torch")]

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from hardalign.cli.main import main
+from hardalign.cli import start
 
-main()
+start()

@@ -46,7 +46,7 @@ def _convert(name: str, value: Any, kind: Any, text: bool = False) -> Any:
         return None
     try:
         return msgspec.convert(value, kind, strict=not text)
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:  # half a character
         what = str(error).removeprefix("Expected ").partition(", got")[0].replace("`", "")
         if str(error).startswith("Invalid enum"):
             what = " or ".join(map(str, get_args(kind)))

@@ -50,6 +50,12 @@ def judged(runtime, development):
     return math.fsum(scores)
 
 
+def test_one_impossible_step_is_enough_to_leave_the_temperature_at_1(monkeypatch):
+    steps = np.array([[-0.5, -0.5], [0.0, -np.inf]]), np.array([0, 1]), np.array([0, 1])
+    monkeypatch.setattr(calibration, "_steps", lambda *_: steps)
+    assert calibration._fit(None, [None, None], np.sum) == 1
+
+
 @pytest.mark.parametrize("system", ["hard", "hard-monotonic", "soft-feed"])
 @pytest.mark.parametrize("temperature", [0.6, 1.0, 2.0])
 def test_the_temperature_of_data_is_found(system, temperature, monkeypatch):

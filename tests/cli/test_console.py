@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.table import Table
 
-from hardalign.cli.console import console, watched
+from hardalign.cli.console import console, note, watched
 
 
 class Terminal(io.StringIO):
@@ -32,3 +32,8 @@ def test_a_name_in_a_table_is_no_markup(monkeypatch: pytest.MonkeyPatch) -> None
     table.add_row("mine[red].hard")
     console().print(table)
     assert "mine[red].hard" in terminal.getvalue()
+
+
+def test_a_note_cannot_command_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    note("a stranger's \x1b[2J")
+    assert capsys.readouterr().err == "hardalign: a stranger's \\x1b[2J\n"

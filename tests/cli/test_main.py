@@ -13,6 +13,7 @@ import pytest
 from hardalign import __version__
 from hardalign.cli import main as cli_main
 from hardalign.cli.main import COMMANDS
+from hardalign.errors import HardalignError
 from hardalign.systems import SYSTEMS
 from helpers import Command, assert_complains
 
@@ -204,6 +205,21 @@ def test_interrupts(
     assert (result.code, result.err) == (130, f"hardalign: {message}\n")
 
 
+def test_little_is_imported_before_interrupts_are_caught() -> None:
+    """Ctrl-C is a traceback until ``start`` runs, however long the imports before it take."""
+    code = (
+        f"import os, sys; sys.path.insert(0, {str(Path(cli_main.__file__).parents[2])!r}); "
+        "before = set(sys.modules); import hardalign.cli; print(*set(sys.modules) - before)\n"
+        "class Interrupt:\n"
+        "    def find_spec(self, *_): raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupt()); hardalign.cli.start()"
+    )
+    result = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True)
+    imported = {name.partition(".")[0] for name in result.stdout.split()}
+    assert imported <= {"hardalign", "__future__"}
+    assert (result.returncode, result.stderr) == (130, "hardalign: interrupted\n")
+
+
 def test_messages_are_one_line(command: Command) -> None:
     """Whatever they quote."""
     assert_complains(command("two\nlines\u2028\x1b[31m"), "two")
@@ -225,11 +241,15 @@ def test_messages_that_cannot_be_written_are_lost_and_nothing_else(model: Path) 
     assert shell("$H predict none 2>/dev/full", model).returncode == 2
 
 
+@pytest.mark.parametrize(
+    "error",
+    [FileNotFoundError(errno.ENOENT, "No such file"), HardalignError("a.tsv: no such file")],
+)
 def test_a_folder_that_is_gone(
-    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    error: Exception, command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(_: object) -> None:
-        raise FileNotFoundError(errno.ENOENT, "No such file or directory")
+        raise error
 
     gone = tmp_path / "gone"
     gone.mkdir()

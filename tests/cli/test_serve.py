@@ -17,7 +17,7 @@ MAIN = [sys.executable, "-c", "from hardalign.cli.main import main; main()", "se
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
 def test_served_until_it_is_ended(end: signal.Signals) -> None:
-    command = [*MAIN, "en-g2p", "twin=en-g2p", "--port", "0"]
+    command = [*MAIN, "en-g2p", "twin=en-g2p", "--port", "0", "--host", "127.1"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         line = process.stderr.readline()
@@ -28,6 +28,7 @@ def test_served_until_it_is_ended(end: signal.Signals) -> None:
             answer = client.post("/predict", json={"words": ["abc"], "model": "twin"}).json()
             assert answer["model"] == "twin"
             assert answer["answers"][0]["source"] == "abc"
+            assert client.get("/health", headers={"Host": "evil.example"}).status_code == 421
             process.send_signal(end)  # while the client keeps its connection open
             assert process.wait(30) == 0
         assert process.stderr.read() == ""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import runpy
 import sys
+import tomllib
 import types
+from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
 
 import pytest
@@ -54,6 +57,20 @@ def test_exceptions_are_exceptions() -> None:
     assert not refused(licences)
     for name in EXCEPTIONS:
         assert name not in licences or not is_allowed(licences[name])
+
+
+def test_the_build_backend_is_pinned() -> None:
+    """And with it what it needs, as far as it is installed here: ``make`` builds without others."""
+    pins = {
+        pin.partition("==")[0]
+        for pin in (ROOT / "requirements/constraints.txt").read_text().split()
+    }
+    wanted = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
+    while wanted:
+        name = re.split(r"[^\w.-]", wanted.pop())[0].lower()
+        assert name in pins
+        with contextlib.suppress(PackageNotFoundError):
+            wanted += [one for one in requires(name) or [] if ";" not in one]
 
 
 def test_every_pin_has_its_hashes() -> None:

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 import time
+from copy import copy
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -11,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.exceptions import HTTPException
 
+from hardalign.data.inflection import KnownForms
 from hardalign.data.lexicon import Lexicon
 from hardalign.search import Search
 from hardalign.serve.messages import Limits, TextAnswer, WordsRequest
@@ -153,6 +156,14 @@ def test_known_forms_are_work() -> None:
     assert question.work == [len(forms) * ((5 + 1) * (2 + 27) // 25) * 2]
     with pytest.raises(HTTPException, match="too much for one request"):
         read_words(json.dumps({"words": ["ab"] * 20}).encode(), models, Limits())
+
+
+def test_forms_that_are_read_beside_a_word_are_work() -> None:
+    predictor = copy(MODELS["tagged"])
+    forms = KnownForms(((("a",), ("V",), ("x",) * 100),), 1)
+    predictor.description = replace(predictor.description, known_forms=forms)
+    question = read_words(b'{"words": ["a\\tN"]}', {"m": predictor}, Limits())
+    assert question.work == [(1 + 1 + 2) * (1 + 1 + 100 + 2 + 27) // 25]  # ||, and the tag 1:V
 
 
 def test_a_text_is_cut_at_blanks() -> None:

@@ -82,6 +82,7 @@ def test_a_header_is_left_out_of_a_file_and_refused_in_rows(tmp_path, monkeypatc
         ({"format": "csv"}, "no format is called 'csv'"),
         ({"train": []}, "there are no train rows"),
         ({"train": [("cat", "K AE T"), ("cot",)]}, "train rows, line 2: expected 2 TAB"),
+        ({"train": [[1]]}, "train rows, line 1: expected 2 TAB.*found 1 in '1'"),
         ({"dev": [("cat", "")]}, "dev rows, line 1, column 2: the target is empty"),
         ({"dev": [("ЯЖ", "K AE T")]}, "most source symbols never occur in the training data"),
         ({"dev": [Example(("Я",), (("K",),))] * 3}, "memory: most source symbols never occur"),

@@ -1,1 +1,15 @@
-"""The command line, one small file per command."""
+"""The command line."""
+
+from __future__ import annotations
+
+
+def start() -> None:
+    """Run the ``hardalign`` command; Ctrl-C while that is imported is no traceback either."""
+    try:
+        from hardalign.cli.main import main
+    except KeyboardInterrupt:
+        import sys
+
+        print("hardalign: interrupted", file=sys.stderr)
+        sys.exit(130)
+    main()

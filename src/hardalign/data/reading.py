@@ -215,8 +215,9 @@ class _Cutter:
             f"{count} TAB-separated column{'s' * (count > 1)} ({', '.join(columns)})"
             for count, columns in self._widths.items()
         )
-        shown, advice = shorten("\t".join(cells)), "choose another --format or name the --columns"
-        if len(cells) == 1 and cells[0].count(",") + 1 in self._widths:
+        shown = shorten("\t".join(map(str, cells)))  # rows in memory may hold anything
+        advice = "choose another --format or name the --columns"
+        if len(cells) == 1 and shown.count(",") + 1 in self._widths:
             advice = "are they separated by commas? call the file .csv, or write TABs"
         self.fail(f"expected {expected}, found {len(cells)} in {shown}; {advice}", line)
 

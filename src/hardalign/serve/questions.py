@@ -166,10 +166,11 @@ def _word(position: int, text: str, model: Predictor, limits: Limits) -> Example
 
 def _work(word: Example, model: Predictor, search: Search) -> int:
     """Return the work of a word; of a known one, that of scoring its forms and finding others."""
-    size = len(word.source) + len(word.tags)
+    letters, as_read = len(word.source) + len(word.tags), model.as_read(word)
+    size = len(as_read.source) + len(as_read.tags)  # with the known forms that are read beside it
     forms = model.look_up(word).targets
     work = sum(_steps(len(form) + 1, size) for form in forms)
-    return work if len(forms) >= search.most else work + _steps(size + 2, size) * search.width
+    return work if len(forms) >= search.most else work + _steps(letters + 2, size) * search.width
 
 
 def _steps(steps: int, size: int) -> int:
