@@ -42,10 +42,10 @@ reference: $(READY)  ## docs/reference/commands.md, from --help
 model: $(READY)  ## train a bundled model anew: minutes to an hour; NAME=is-g2p
 	$(BIN)/python recipes/models.py $(NAME)
 
-fuzz: $(READY)  ## damaged files, arguments, folders, plans and requests: ten minutes; FUZZ="--seconds N"
+fuzz: $(READY)  ## damaged files, arguments, folders, requests, surroundings: ten minutes; FUZZ="--seconds N"
 	PYTHONPATH=tools $(BIN)/python -m attack.fuzz $(FUZZ)
 
-kill: $(READY)  ## training, predict and reproduce killed at random moments: minutes; KILL="--kills N"
+kill: $(READY)  ## training, split, lexicon, serve and others killed at random moments: KILL="--kills N"
 	PYTHONPATH=tools $(BIN)/python -m attack.kill $(KILL)
 
 licences: $(READY)  ## the licence of every package here; fails where one is not allowed

@@ -15,6 +15,7 @@ from attack.world import World, make_world
 from hardalign.config import SIZES
 
 CASES = {"data": 120, "folders": 120, "plans": 30, "arguments": 20, "requests": 100}
+CASES |= {"overwriting": 20, "surroundings": 40, "python": 100}
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +47,7 @@ def test_the_harness_sees_what_it_is_for(world: World, monkeypatch: pytest.Monke
     assert run("import sys; sys.exit(3)").trouble == "exit status 3: "
     assert run("import sys; sys.exit(2)").trouble is not None
     assert run("pass") == Outcome(0, b"", "", None)
+    assert run("raise MemoryError").trouble is not None
     with pytest.raises(Hang), time_limit(0.1):  # noqa: PT012
         while True:
             pass

@@ -9,7 +9,13 @@ import dataclasses
 import gzip
 import inspect
 import json
+import os
 import random
+import resource
+import shutil
+import tempfile
+import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,13 +25,15 @@ from unittest import mock
 import numpy as np
 import safetensors.numpy
 
-from attack.harness import Outcome, call, call_line
-from attack.mutation import ODD_BYTES, ODD_NUMBERS, ODD_TEXTS, damaged, damaged_value
+import hardalign
+from attack.harness import Outcome, call, call_line, time_limit
+from attack.mutation import ODD_BYTES, ODD_NUMBERS, ODD_TEXTS, damaged, damaged_value, odd_value
 from attack.world import FILES, PLAN, SUFFIXES, World
 from hardalign.cli.main import COMMANDS, command
 from hardalign.cli.options import FileOptions, PairOptions
 from hardalign.cli.reproduce import EngineOptions
 from hardalign.cli.train import DataOptions
+from hardalign.files import HOLDER, LOCK, locked
 from hardalign.model_folder import (
     CHECKPOINT,
     CONFIG,
@@ -35,6 +43,7 @@ from hardalign.model_folder import (
     read_tensors,
     write_tensors,
 )
+from hardalign.search import Search
 
 ANSWERING = ("predict", "evaluate", "score", "align", "analyze", "errors", "lexicon")
 """Commands of a model and a file."""
@@ -130,6 +139,7 @@ BOUNDED = {
     "--members": ("0", "1", "2", "-1", "1001", "x"),
     "--engine": ("x", "local", ""),
     "--threads": ("0", "1", "2", "-1", "1e9", "99999999999"),
+    "--host": ("127.1", "2130706433", "localhost", "::1", "127.0.0.1", "a..b", "é" * 70, ""),
     "--port": ("0", "-1", "70000", "x", "99999999999999999999"),
 }
 POSITIONALS = {
@@ -176,9 +186,12 @@ def arguments(world: World, draw: random.Random) -> Outcome:
         words[words.index("new") if "new" in words else -1] = "hard"
     if verb == "reproduce":
         words.append("--dry-run")
+    if draw.random() < 0.02:
+        words.append("--help")
     stdin = draw.choice([b"", b"ab\ncab\n", b"ab\tAB\n", b"\xff\n"])
     models = ("hard", "monotonic", "sigmorphon", "lexicon", "grid")
-    with world.copy(*models) as folder, _tame():
+    columns = mock.patch.dict(os.environ, COLUMNS=str(draw.choice([*range(8), 80, -1, 10**9])))
+    with world.copy(*models) as folder, _tame(), columns:
         name = verb if draw.random() < 0.98 else draw.choice(texts)
         return call_line([name, *words], stdin, folder)
 
@@ -209,8 +222,7 @@ def model_folder(world: World, draw: random.Random) -> Outcome:
         if draw.random() < 0.8:
             del config["sha256"]
             (place / CONFIG).write_text(json.dumps(config))
-        for _ in range(draw.choice((1, 1, 1, 2))):
-            _damage_folder(place, config, draw)
+        damage = {_damage_folder(place, config, draw) for _ in range(draw.choice((1, 1, 1, 2)))}
         out = {"scores": True, "alignments": True}
         resume = {
             "data": DataOptions(dev="pairs.tsv"),
@@ -232,19 +244,24 @@ def model_folder(world: World, draw: random.Random) -> Outcome:
                 *[("train", ("pairs.tsv",), {**resume, "epochs": draw.choice([1, 2])})] * 3,
             ]
         )
-        return call(verb, *values, folder=folder, **options)
+        outcome = call(verb, *values, folder=folder, **options)
+        if damage == {WEIGHTS} and outcome.code == 0 and b"nan" in outcome.out.lower():
+            return dataclasses.replace(outcome, trouble=f"not a number: {outcome.out[:500]!r}")
+        return outcome
 
 
-def _damage_folder(place: Path, config: Any, draw: random.Random) -> None:
+def _damage_folder(place: Path, config: Any, draw: random.Random) -> str:
+    """Damages one file of a model; returns its name."""
     name = draw.choice([CONFIG, CONFIG, CONFIG, VOCABULARY, WEIGHTS, WEIGHTS, CHECKPOINT, METRICS])
     path = place / name
     if not path.is_file():
-        return
+        return name
     action = draw.randrange(10)
     if action == 0:
         path.unlink()
         if draw.random() < 0.5:
-            draw.choice([path.mkdir, lambda: path.symlink_to("/dev/zero")])()
+            zero = lambda: path.symlink_to("/dev/zero")  # noqa: E731
+            draw.choice([path.mkdir, zero, lambda: os.mkfifo(path)])()
     elif action < 4 or name == METRICS:
         path.write_bytes(damaged(path.read_bytes(), draw))
     elif name in (CONFIG, VOCABULARY):
@@ -254,6 +271,7 @@ def _damage_folder(place: Path, config: Any, draw: random.Random) -> None:
             path.write_text(json.dumps(value), encoding="utf-8", errors="surrogatepass")
     else:
         _damage_tensors(path, draw)
+    return name
 
 
 def _damage_tensors(path: Path, draw: random.Random) -> None:
@@ -277,7 +295,7 @@ def _damage_tensors(path: Path, draw: random.Random) -> None:
             case 3:
                 tensors[name] = array.reshape(-1)[: draw.randrange(array.size + 1)]
             case 4:
-                odd = draw.choice([np.nan, np.inf, 0.0, 1e30, -1e30])
+                odd = draw.choice([np.nan, np.inf, 0.0, 1e6, -1e6, 1e30, 3e38, -3e38])
                 tensors[name] = np.full_like(array, odd)
             case 5:
                 notes = damaged_value(notes, draw)
@@ -327,9 +345,144 @@ def _report(folder: Path, draw: random.Random) -> Outcome:
     return call("reproduce", report=Path("grid"), folder=folder)
 
 
+def overwriting(world: World, draw: random.Random) -> Outcome:
+    """``train --overwrite`` of a folder with traps: links, pipes, members that are at work."""
+    with world.copy("hard", "lexicon") as folder, contextlib.ExitStack() as stack:
+        precious, out = folder / "hard", folder / "lexicon"
+        member = out / "member-1"
+        shutil.copytree(precious, member)
+        before = _contents(precious), _contents(member)
+        links = {"member-0": "../hard", "held-out": precious, "member-2": "nowhere"}
+        links |= {
+            HOLDER: precious / CONFIG,
+            WEIGHTS: precious / WEIGHTS,
+            CONFIG: "../hard/config.json",
+        }
+        for name in draw.sample(sorted(links), draw.randrange(4)):
+            (out / name).unlink(missing_ok=True)
+            (out / name).symlink_to(links[name])
+        if draw.random() < 0.3:
+            (out / HOLDER).unlink(missing_ok=True)
+            os.mkfifo(draw.choice((out, member)) / HOLDER)
+        if draw.random() < 0.2:
+            os.mkfifo(draw.choice((out, member)) / "mine")
+        if busy := draw.random() < 0.1:
+            stack.enter_context(locked(member, "another"))
+        outcome = call(
+            "train",
+            "pairs.tsv",
+            data=DataOptions(dev="pairs.tsv"),
+            out=Path("lexicon"),
+            overwrite=True,
+            epochs=0,
+            members=draw.choice((1, 1, 2)),
+            set=("processes=1",),
+            folder=folder,
+        )
+        trouble = outcome.trouble
+        if trouble is None and outcome.code != (2 if busy else 0):
+            trouble = f"exit status {outcome.code}: {outcome.err[-500:]}"
+        if _contents(precious) != before[0]:
+            trouble = "another model was changed"
+        if busy and _contents(member) != before[1]:
+            trouble = "a member that is at work was changed"
+        return dataclasses.replace(outcome, trouble=trouble)
+
+
+def _contents(folder: Path) -> dict[str, bytes]:
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {path.name: path.read_bytes() for path in files if path.name not in (LOCK, HOLDER)}
+
+
+GOOD = (
+    ("info", "hard"), ("predict", "hard", "words.txt", "--scores"), ("score", "hard", "pairs.tsv"),
+    ("evaluate", "hard", "pairs.tsv"), ("check", "pairs.tsv"), ("split", "pairs.tsv", "--out", "parts"),
+    ("lexicon", "lexicon", "words.txt", "--style", "mfa", "--output", "out"), ("plot", "hard", "ab"),
+    ("train", "pairs.tsv", "--dev", "pairs.tsv", "--epochs", "0", "--out", "new"), ("predict", "--help"),
+    ("predict", "hard", "words.txt", "--output", "out"), ("predict", "nothing"),
+)  # fmt: skip
+"""Commands that work, but for the last."""
+
+
+def surroundings(world: World, draw: random.Random) -> Outcome:
+    """A command where the working folder is gone, files cannot be opened, or streams are full."""
+    words = list(draw.choice(GOOD))
+    with world.copy("hard", "lexicon") as folder:
+        fault = draw.choice(("none", "gone", "handles", "stdout", "stderr"))
+        if fault == "gone":
+            return call_line(words, b"", folder, before=lambda: shutil.rmtree(folder))
+        if fault == "handles":
+            with _few_handles() as limit:
+                return call_line(words, b"", folder, before=lambda: limit(draw.randrange(8)))
+        if fault == "none":
+            return call_line(words, b"", folder)
+        full = call_line(words, b"", folder, (fault,))
+    with world.copy("hard", "lexicon") as folder:
+        calm = call_line(words, b"", folder)
+    if (
+        full.trouble is None
+        and fault == "stderr"
+        and (full.code, full.out) != (calm.code, calm.out)
+    ):
+        return dataclasses.replace(full, trouble=f"{calm.code} became {full.code}")
+    if full.trouble is None and fault == "stdout" and full.code != (2 if calm.out else calm.code):
+        return dataclasses.replace(full, trouble=f"{full.code} though nothing could be printed")
+    return full
+
+
+@contextmanager
+def _few_handles() -> Iterator[Callable[[int], None]]:
+    """Gives a function that leaves so many file handles."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+
+    def limit(more: int) -> None:
+        opened = max(int(path.name) for path in Path("/proc/self/fd").iterdir())
+        resource.setrlimit(resource.RLIMIT_NOFILE, (opened + 1 + more, before[1]))
+
+    try:
+        yield limit
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def python(world: World, draw: random.Random) -> Outcome:
+    """The Python API with odd arguments: what is refused is refused by a ``HardalignError``."""
+    model = hardalign.load(world.model(draw.choice(("hard", "monotonic", "sigmorphon"))))
+    good: tuple[Any, ...] = ("ab", "AB", ["ab", "é"], "ab\tN;PL", 1, 2, None)
+    one, two = (odd_value(draw) if draw.random() < 0.6 else draw.choice(good) for _ in range(2))
+    example = model.example("ab\tN;PL" if model.description.format.name == "sigmorphon" else "ab")
+    calls: list[Callable[[], object]] = [
+        lambda: model(one),
+        lambda: model("ab", beam=one, nbest=two),
+        lambda: model.sample("ab", one, seed=two),
+        lambda: model.log_prob(one, two),
+        lambda: model.align(one, two),
+        lambda: model.sample_alignments("ab", "AB", one),
+        lambda: list(model.answers([example], Search(beam=one), threads=two)),
+        lambda: hardalign.load(world.model("hard"), temperature=one),
+        lambda: hardalign.train([one], [two], out=scratch / "new", epochs=0),
+        lambda: hardalign.train([("ab", "AB")], "none", out=scratch / "new", epochs=0, seed=one),
+    ]
+    scratch = Path(tempfile.mkdtemp(dir=world.folder))
+    try:
+        with warnings.catch_warnings(), time_limit():
+            warnings.simplefilter("ignore")
+            draw.choice(calls)()
+        return Outcome(0, b"", "", None)
+    except hardalign.HardalignError as error:
+        return Outcome(2, b"", str(error), None)
+    except BaseException:
+        return Outcome(None, b"", "", f"{one!r:.200} {two!r:.200}\n{traceback.format_exc()}")
+    finally:
+        shutil.rmtree(scratch)
+
+
 KINDS: dict[str, Callable[[World, random.Random], Outcome]] = {
     "data": data_file,
     "arguments": arguments,
     "folders": model_folder,
     "plans": plan,
+    "overwriting": overwriting,
+    "surroundings": surroundings,
+    "python": python,
 }

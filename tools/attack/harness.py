@@ -8,6 +8,7 @@ not end with a traceback, take longer than ``SECONDS`` of processor time, or all
 from __future__ import annotations
 
 import contextlib
+import errno
 import faulthandler
 import io
 import os
@@ -16,8 +17,8 @@ import signal
 import sys
 import traceback
 import warnings
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
@@ -30,6 +31,8 @@ SECONDS = 20.0
 MEMORY = 1 << 30
 """Bytes of address space."""
 STATUSES = (0, 1, 2)
+REPORTS = ("info", "check", "errors", "evaluate", "analyze")
+"""Commands whose output is for people: no escape sequence of data or models may be in it."""
 
 
 class Hang(BaseException):
@@ -65,19 +68,43 @@ def call(verb: str, *values: Any, folder: Path, stdin: bytes = b"", **options: A
         command(verb)(*values, **options)
 
     with mock.patch("hardalign.cli.main._dispatch", dispatch):
-        return call_line([verb], stdin, folder)
+        outcome = call_line([verb], stdin, folder)
+    shown = outcome.err.encode() + (outcome.out if verb in REPORTS else b"")
+    if outcome.trouble is None and b"\x1b" in shown:
+        return replace(outcome, trouble=f"an escape sequence is printed: {shown[-500:]!r}")
+    return outcome
 
 
-def call_line(arguments: Sequence[str], stdin: bytes, folder: Path) -> Outcome:
-    """Runs ``hardalign`` with some arguments, in some folder."""
-    streams = [io.TextIOWrapper(io.BytesIO(content)) for content in (stdin, b"", b"")]
-    before = sys.argv, sys.stdin, sys.stdout, sys.stderr, warnings.showwarning, Path.cwd()
+class Full(io.BytesIO):
+    """A device without room."""
+
+    def write(self, _: object) -> int:
+        """Fails."""
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def call_line(
+    arguments: Sequence[str],
+    stdin: bytes,
+    folder: Path,
+    full: Sequence[str] = (),
+    before: Callable[[], object] = lambda: None,
+) -> Outcome:
+    """Runs ``hardalign`` with some arguments, in some folder.
+
+    The streams ``full`` have no room; ``before`` is done once the command is in the folder.
+    """
+    kinds = [Full if name in full else io.BytesIO for name in ("stdin", "stdout", "stderr")]
+    pairs = zip(kinds, (stdin, b"", b""), strict=True)
+    streams = [io.TextIOWrapper(kind(content)) for kind, content in pairs]
+    was = sys.argv, sys.stdin, sys.stdout, sys.stderr, warnings.showwarning, Path.cwd()
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     code, trouble = None, None
     sys.argv = ["hardalign", *arguments]
     sys.stdin, sys.stdout, sys.stderr = streams
     os.chdir(folder)
     try:
+        before()
         with time_limit():
             main()
         code = 0
@@ -86,17 +113,19 @@ def call_line(arguments: Sequence[str], stdin: bytes, folder: Path) -> Outcome:
     except BaseException:
         trouble = traceback.format_exc()
     finally:
-        sys.argv, sys.stdin, sys.stdout, sys.stderr, warnings.showwarning, cwd = before
+        sys.argv, sys.stdin, sys.stdout, sys.stderr, warnings.showwarning, cwd = was
         os.chdir(cwd)
         for number, handler in handlers.items():
             signal.signal(number, handler)
     out, err = (_content(stream) for stream in streams[1:])
     message = err.decode(errors="replace")
+    if "stderr" in full:
+        return Outcome(code, out, message, trouble)
     return Outcome(code, out, message, trouble or _odd(code, message))
 
 
 def _content(stream: io.TextIOWrapper) -> bytes:
-    with contextlib.suppress(ValueError):
+    with contextlib.suppress(ValueError, OSError):
         stream.flush()
     buffer = stream.buffer
     assert isinstance(buffer, io.BytesIO)
@@ -109,6 +138,8 @@ def _odd(code: int | None, err: str) -> str | None:
         return f"exit status {code}: {err[-500:]}"
     if "Traceback (most recent call last)" in err:
         return f"a traceback is printed: {err[-2000:]}"
+    if "not enough memory" in err:
+        return f"more than {MEMORY >> 20} MB are wanted"
     if code == 2 and not err.rstrip("\n").rpartition("\n")[2].startswith("hardalign: "):
         return f"the error is not one line: {err[-500:]}"
     return None

@@ -8,11 +8,14 @@ import copy
 import random
 from typing import Any
 
+MARKS = "\u0301\u0316"
+"""An accent above and one below: many of the one before many of the other take quadratic time."""
 ODD_TEXTS = (
     "", " ", "\t", "\n", "\r", "\0", "-", "--", "a", "A", "é", "e\u0301", "한글", "नमस्ते", "\u202e", "\ufeff",
     "\u2028", "\U0001f600", "\udcff", "\ud800", "\\", "/", "..", "../..", "/dev/null", "/dev/full",
     "%s", "{}", "$(x)", "<a>", "&amp;", "]]>", "nan", "inf", "-inf", "1e999", "0x10", "1_0", "٣",
     "true", "null", "None", "x" * 300, "é" * 2000,
+    "\x1b[2J\x1b]0;a\x07", "a" + MARKS[0] * 40 + MARKS[1] * 40,
 )  # fmt: skip
 ODD_NUMBERS = (
     0, 1, -1, 2, 3, 7, 255, 256, 1000, 2**15, 2**31 - 1, 2**31, 2**32, 2**63 - 1, 2**63, 2**64, 10**30,
@@ -24,6 +27,7 @@ ODD_BYTES = (
     b"<!--", b"]]>", b"<![CDATA[", b"<!DOCTYPE a [", b"<?xml", b'"', b"'", b"{", b"[", b"]", b"}", b":",
     b",", b"=", b"#", b"null", b"NaN", b"-1", b"1e999", b"9" * 40, b"\\ud800", b"\\u0000", b";", b"|",
     b"a" * 1200, b"\t" * 60, b"\n" * 60, "نمس".encode(), "가".encode(), "e\u0301".encode(),
+    b"\x1b[2J", ("a" + MARKS[0] * 30_000 + MARKS[1] * 30_000).encode(),
 )  # fmt: skip
 
 

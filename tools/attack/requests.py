@@ -7,15 +7,17 @@ from __future__ import annotations
 import json
 import logging
 import random
+import re
 import socket
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from attack.harness import Outcome
-from attack.mutation import ODD_NUMBERS, ODD_TEXTS, damaged, damaged_value
+from attack.mutation import MARKS, ODD_NUMBERS, ODD_TEXTS, damaged, damaged_value
 from attack.world import World
 from hardalign.predictor import load
 from hardalign.serve.app import create_app
@@ -27,6 +29,7 @@ PATIENCE = 20.0
 PATHS = ("/", "/docs", "/health", "/models", "/openapi.json", "/predict", "/text", "/page/app.js",
          "/page/../../config.py", "/page/%2e%2e/app.py", "/page//etc/passwd", "/%00", "//", "/é", "*")  # fmt: skip
 METHODS = ("POST",) * 8 + ("GET", "GET", "HEAD", "PUT", "OPTIONS", "DELETE", "CONNECT", "X")
+HALVES = (b"", b"\r\n", b"\r\n\r\n", b"\r\n\r\n{")
 Case = Callable[[random.Random], Outcome]
 
 
@@ -57,11 +60,18 @@ def serving(world: World) -> Iterator[Case]:
         logger.addHandler(log)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
+    silent: deque[socket.socket] = deque()
 
     def case(draw: random.Random) -> Outcome:
         request = _request(draw)
-        answer = _ask(address, request, leave=draw.random() < 0.05)
-        trouble = _odd(answer)
+        if draw.random() < 0.02:  # heads whose bodies never come, more of them than there is room
+            silent.append(socket.create_connection(address, timeout=PATIENCE))
+            with suppress(OSError):
+                silent[-1].sendall(request.partition(b"\r\n\r\n")[0] + draw.choice(HALVES))
+            if len(silent) > clients.most + 20:
+                silent.popleft().close()
+        answer = _ask(address, request, leave=draw.random() < 0.05, wait=draw.random() < 0.3)
+        trouble = _odd(answer, request)
         if trouble is None and draw.random() < 0.01:
             started = time.monotonic()
             health = _ask(address, b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -76,6 +86,8 @@ def serving(world: World) -> Iterator[Case]:
     try:
         yield case
     finally:
+        for connection in silent:
+            connection.close()
         server.should_exit = True
         thread.join()
         listening.close()
@@ -99,7 +111,8 @@ def _request(draw: random.Random) -> bytes:
         path, question = "/text", {"text": draw.choice([*ODD_TEXTS, "ab, 12 cab\n"]), "ipa": False}
     if draw.random() < 0.02:
         marks = draw.randrange(30_000)
-        question = {"words": ["a" + "\u0301" * marks + "\u0316" * marks]}
+        word = "a" + MARKS[0] * marks + MARKS[1] * marks
+        question = {"text": word} if path == "/text" else {"words": [word]}
     body = json.dumps(question, ensure_ascii=draw.random() < 0.5).encode(errors="surrogatepass")
     if draw.random() < 0.3:
         body = damaged(body, draw)
@@ -120,8 +133,11 @@ def _request(draw: random.Random) -> bytes:
             del headers["Content-Length"]
             body = b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
     if draw.random() < 0.1:
-        name = draw.choice(["Origin", "Sec-Fetch-Site", "Expect", "Upgrade", "Connection", "X-é"])
-        headers[name] = draw.choice([*ODD_TEXTS, "100-continue", "websocket", "cross-site"])
+        name = draw.choice(
+            ["Origin", "Sec-Fetch-Site", "Expect", "Upgrade", "Connection", "Range", "X-é"]
+        )
+        values = ("100-continue", "websocket", "cross-site", "bytes=9-1", "bytes=99999999-")
+        headers[name] = draw.choice([*ODD_TEXTS, *values])
     lines = [f"{method} {path} HTTP/1.{draw.choice('1110')}"]
     lines += [f"{name}: {value}" for name, value in headers.items()]
     head = "\r\n".join(lines).encode(errors="surrogatepass") + b"\r\n\r\n"
@@ -130,16 +146,21 @@ def _request(draw: random.Random) -> bytes:
     return head + body
 
 
-def _ask(address: Any, request: bytes, leave: bool = False) -> bytes:
-    """Sends a request and returns all that comes back; or leaves before that."""
+def _ask(address: Any, request: bytes, leave: bool = False, wait: bool = True) -> bytes:
+    """Sends a request and returns all that comes back; or leaves before that.
+
+    A client that does not ``wait`` says at once that nothing more will come, which may be taken for
+    its leaving.
+    """
     answer = b""
     with socket.create_connection(address, timeout=PATIENCE) as connection:
         try:
             connection.sendall(request)
             if leave:
                 return answer
-            connection.shutdown(socket.SHUT_WR)
-            while part := connection.recv(1 << 16):
+            if not wait or not _is_whole(request) or request.startswith(b"HEAD"):
+                connection.shutdown(socket.SHUT_WR)
+            while not _is_whole(answer) and (part := connection.recv(1 << 16)):
                 answer += part
         except TimeoutError:
             return b"TIMEOUT " + answer
@@ -148,7 +169,14 @@ def _ask(address: Any, request: bytes, leave: bool = False) -> bytes:
     return answer
 
 
-def _odd(answer: bytes) -> str | None:
+def _is_whole(message: bytes) -> bool:
+    """Whether all is there of a request or an answer, of those that say how long they are."""
+    head, end, body = message.partition(b"\r\n\r\n")
+    length = re.search(rb"\r\nContent-Length: (\d{1,9})(\r\n|$)", head, re.IGNORECASE)
+    return bool(end and length) and len(body) >= int(length[1]) and b"chunked" not in head
+
+
+def _odd(answer: bytes, request: bytes) -> str | None:
     if answer.startswith(b"TIMEOUT"):
         return "the server neither answers nor hangs up"
     if not answer:
@@ -156,4 +184,7 @@ def _odd(answer: bytes) -> str | None:
     status = answer[9:12]
     if not answer.startswith(b"HTTP/1.") or not status.isdigit():
         return "no HTTP"
+    head = answer.partition(b"\r\n\r\n")[0]
+    if status >= b"400" and b"application/json" not in head and not request.startswith(b"HEAD"):
+        return "an error that is no JSON"
     return f"status {status.decode()}" if status >= b"500" and status != b"503" else None
