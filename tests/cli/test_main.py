@@ -220,6 +220,29 @@ def test_little_is_imported_before_interrupts_are_caught() -> None:
     assert (result.returncode, result.stderr) == (130, "hardalign: interrupted\n")
 
 
+@pytest.mark.parametrize(
+    ("name", "status", "said"), [("SIGTERM", 143, ""), ("SIGINT", 130, "hardalign: interrupted\n")]
+)
+def test_a_signal_where_exceptions_are_ignored_is_not_lost(
+    name: str, status: int, said: str
+) -> None:
+    code = f"""
+import os, signal, time, weakref
+from hardalign.cli import main as module
+
+def dispatch(_):
+    short = {{*()}}
+    reference = weakref.ref(short, lambda _: os.kill(os.getpid(), signal.{name}))
+    del short
+    time.sleep(60)
+
+module._dispatch = dispatch
+module.main()
+"""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (result.returncode, result.stderr) == (status, said)
+
+
 def test_messages_are_one_line(command: Command) -> None:
     """Whatever they quote."""
     assert_complains(command("two\nlines\u2028\x1b[31m"), "two")

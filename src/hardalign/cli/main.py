@@ -14,6 +14,7 @@ import shutil
 import signal
 import sys
 import textwrap
+import threading
 import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -117,6 +118,8 @@ def _prepare(arguments: list[str]) -> None:
     for name in ONE_THREAD:  # before anything imports NumPy
         os.environ.setdefault(name, "1")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    if sys.unraisablehook is sys.__unraisablehook__:
+        sys.unraisablehook = _send_again
     warnings.showwarning = lambda message, *_, **__: note(str(message))
     # Who closes a stream must not get messages into the data, nor success without any.
     sys.stdout = sys.stdout or _Closed()
@@ -252,6 +255,15 @@ def _fail(message: str, status: int) -> NoReturn:
     line = printable(message).replace("\n", r"\n").replace("\t", r"\t")
     print(f"hardalign: {line}", file=sys.stderr)
     sys.exit(status)
+
+
+def _send_again(ignored: Any) -> None:
+    """Send a signal again that came where exceptions are ignored, as in a callback of imports."""
+    number = {SystemExit: signal.SIGTERM, KeyboardInterrupt: signal.SIGINT}.get(ignored.exc_type)
+    if number is None:
+        sys.__unraisablehook__(ignored)
+    else:
+        threading.Timer(0.05, os.kill, (os.getpid(), number)).start()
 
 
 def _silence_stdout() -> None:
