@@ -77,7 +77,15 @@ RECIPES = {
     "en-g2p": Recipe(
         *("grapheme to phoneme", "English", "ARPAbet with stress, from CMUDict"),
         data=sources.english,
-        settings={"start": "en-g2p", "epochs": 2, "batch_size": 32, "learning_rate": 0.0007},
+        settings={
+            "system": "hard-monotonic",
+            "epochs": 8,
+            "batch_size": 48,
+            "dropout": 0.2,
+            "embedding": 150,
+            "encoder": 300,
+            "decoder": 300,
+        },
         examples="have do as be should come one two people water thought through enough women "
         "colonel knight action psychology quokka kubernetes",
     ),
@@ -101,7 +109,7 @@ RECIPES = {
     "fr-g2p": Recipe(
         *("grapheme to phoneme", "French", "IPA, from ipa-dict"),
         data=sources.french,
-        settings={"epochs": 8, "batch_size": 48},
+        settings={"epochs": 6, "batch_size": 48},
         examples="les et est eau un une dans où femme monsieur oiseau hier temps beaucoup "
         "aujourd'hui l'été l'homme qu'elle d'accord chevaux",
     ),

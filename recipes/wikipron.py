@@ -162,6 +162,11 @@ def parts(data: Path) -> Parts:
             ("train", chosen, pool),
             ("lexicon", frequent(code, words)[:KNOWN], words),
         ):
-            rows[part] += [(word, text, code) for word in own for text in targets[word]]
+            rows[part] += [
+                (word, text, code)
+                for word in own
+                for text in targets[word]
+                if part != "lexicon" or "‿" not in text  # as it is before a vowel
+            ]
     random.Random(0).shuffle(rows["train"])
     return rows

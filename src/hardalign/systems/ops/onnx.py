@@ -102,7 +102,7 @@ OPERATORS = {
 }
 for _method, _name in OPERATORS.items():
     setattr(Recorded, f"__{_method}__", _operator(_name))
-for _method in ("add", "sub"):
+for _method in ("add", "sub", "mul"):
     setattr(Recorded, f"__r{_method}__", _operator(OPERATORS[_method], swapped=True))
 
 
