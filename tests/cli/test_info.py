@@ -27,4 +27,4 @@ def test_says_what_is_not_in_the_paper(command: Command, tmp_path: Path) -> None
 
 
 def test_describes_a_bundled_model(command: Command) -> None:
-    assert "hard (4 in the paper)" in command("info", "en-g2p").out
+    assert "hard-monotonic (not in the paper)" in command("info", "en-g2p").out
