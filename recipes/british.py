@@ -2,9 +2,10 @@
 
     python recipes/british.py runs/british
 
-The words are the "gold" ones of the package misaki (Apache-2.0), in ARPAbet with two symbols
-more; none of them is among the training words of en-g2p. They are for measuring: where their
-pronunciations come from is not told, so that no model that comes with hardalign learns from them.
+The words are the "gold" ones of the package misaki (Apache-2.0), in ARPAbet with two symbols more.
+None of them is in the training part of CMUDict; since 0.3, en-g2p has learned from all of it. They
+are for measuring: where their pronunciations come from is not told, so that no model that comes
+with hardalign learns from them.
 """
 
 from __future__ import annotations
