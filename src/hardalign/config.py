@@ -128,7 +128,7 @@ class TrainingConfig(_Settings):
     warmup: Share = option(0.1, "Share of the steps in which the rate rises to its peak (auto).")
     weight_decay: Share = option(0.0, "Of AdamW.")
     clip: Positive | None = option(
-        None, "Largest norm of the gradient of the mean loss of a symbol."
+        None, "Largest norm of the gradient, of the mean over pairs (auto) or symbols (paper)."
     )
     patience: AtLeastOne = option(1, "Epochs without progress until the rate is halved (paper).")
     min_learning_rate: Annotated[float, Meta(ge=0, le=1)] = option(

@@ -147,8 +147,9 @@ def test_one_cosine_rises_to_the_peak_and_falls_to_zero(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("clip", [None, 1e-3])
-def test_the_gradient_is_that_of_the_mean_over_symbols(
-    clip: float | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("recipe", ["auto", "paper"])
+def test_the_gradient_is_that_of_the_mean_over_pairs_or_symbols(
+    recipe: str, clip: float | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Computed anew at the first step: the norm before clipping, and that after it."""
     seen: list[float] = []
@@ -158,7 +159,7 @@ def test_the_gradient_is_that_of_the_mean_over_symbols(
         seen.append(torch.cat(gradients).norm().item())
 
     monkeypatch.setattr(torch.optim.AdamW, "step", step)
-    one = a_run(tmp_path, clip=clip, epochs=1)
+    one = a_run(tmp_path, recipe=recipe, clip=clip, epochs=1)
     train(one, Reporter())
     draw = random.Random("0 0")
     batch = shuffled_batches(one.pairs, 7, draw)[0]
@@ -166,7 +167,9 @@ def test_the_gradient_is_that_of_the_mean_over_symbols(
     model = Network(SMALL, one.description.vocabulary)
     model.prepare(one.pairs)
     symbols = sum(len(pair.target) for pair in batch)
-    (model.loss(collate(batch)).sum() / symbols).backward()
+    assert symbols > len(batch)
+    loss = model.loss(collate(batch)).sum()
+    (loss / (len(batch) if recipe == "auto" else symbols)).backward()
     expected = torch.cat([p.grad.flatten() for p in model.parameters()]).norm().item()
     assert expected > 1e-2
     assert seen[0] == pytest.approx(expected if clip is None else clip, rel=1e-3)

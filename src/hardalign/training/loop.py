@@ -133,9 +133,12 @@ def _epoch(
             group["lr"] = rate
         optimizer.zero_grad()
         loss = model.loss(collate(batch).to(device)).sum()
-        # The gradient, and so the norm at which it is clipped, is that of the mean over symbols, as
-        # in the paper's code.
-        (loss / sum(len(pair.target) for pair in batch)).backward()  # type: ignore[no-untyped-call]
+        # The mean over pairs weighs every pair alike, and so estimates the gradient of the corpus
+        # likelihood. The paper's code takes the mean over symbols, and clips its norm.
+        parts = len(batch)
+        if config.recipe == "paper":
+            parts = sum(len(pair.target) for pair in batch)
+        (loss / parts).backward()  # type: ignore[no-untyped-call]
         if config.clip is not None:
             torch.nn.utils.clip_grad_norm_(model.parameters(), config.clip)
         optimizer.step()

@@ -16,8 +16,8 @@ from hardalign.config import ModelConfig, Recipe, TrainingConfig
 from hardalign.data.text import plural
 
 PAPER = {"epochs": 50, "batch_size": 20, "learning_rate": 1e-3}
-PAPER_CLIP = 5.0
-"""The norm at which the paper's code clips the gradient of size large."""
+CLIP = 5.0
+"""The norm at which the gradient of size large is clipped, as in the paper's code."""
 
 AUTO: tuple[tuple[float, dict[str, Any]], ...] = (
     (
@@ -58,8 +58,8 @@ FEW_FORMS = 1_000
 FEW_INFLECTION = {"copying": True, "tags": "inside", "hallucinate": 4_000}
 """With fewer, besides; the hallucinated ones count as pairs."""
 VERY_FEW_FORMS, VERY_FEW_HALLUCINATED = 200, 1_500
-LARGE = {"learning_rate": 0.0015, "clip": 0.7}
-"""Of the paper's large models: at most this rate."""
+LARGE_RATE = 0.0015
+"""The largest learning rate of size large."""
 
 
 def decide(recipe: Recipe, pairs: int, size: ModelConfig, tagged: bool) -> dict[str, Any]:
@@ -69,7 +69,7 @@ def decide(recipe: Recipe, pairs: int, size: ModelConfig, tagged: bool) -> dict[
     """
     large = size.encoder_layers > 1 or size.decoder >= 400
     if recipe == "paper":
-        return {**PAPER, "clip": PAPER_CLIP if large else None}
+        return {**PAPER, "clip": CLIP if large else None}
     settings: dict[str, Any] = {}
     if tagged and pairs < FEW_FORMS:
         settings |= FEW_INFLECTION
@@ -81,9 +81,9 @@ def decide(recipe: Recipe, pairs: int, size: ModelConfig, tagged: bool) -> dict[
     if tagged and "hallucinate" not in settings:
         settings = dict(INFLECTION)
     if large:
-        settings["learning_rate"] = min(settings["learning_rate"], LARGE["learning_rate"])
+        settings["learning_rate"] = min(settings["learning_rate"], LARGE_RATE)
         settings["dropout"] = max(settings["dropout"], size.dropout)
-        settings["clip"] = LARGE["clip"]
+        settings["clip"] = CLIP
     return settings
 
 
