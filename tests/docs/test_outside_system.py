@@ -85,6 +85,10 @@ def test_it_is_a_system_like_any_other(installed: dict[str, str], tmp_path: Path
     source, _, score = line.rstrip("\n").split("\t")
     assert source == "abc"
     assert float(score) < 0
+    graph = str(tmp_path / "slope.onnx")
+    run(installed, "-m", "hardalign", "export", out, graph)
+    greedy = str(EXAMPLE.parent / "onnx_greedy.py")
+    assert run(installed, greedy, graph, "abc").strip() == line.split("\t")[1]
     # Where it is not installed, the model names what is missing.
     command = [sys.executable, "-m", "hardalign", "info", out]
     result = subprocess.run(command, capture_output=True, text=True, check=False)

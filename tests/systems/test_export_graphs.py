@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hardalign.data.vocabulary import BEGIN, END, UNKNOWN, Encoded
 from hardalign.systems.export import export_onnx, record
 from hardalign.systems.model import LENGTH_LIMIT
+from hardalign.systems.ops import onnx as onnx_ops
 from helpers import TINY, random_pair, random_pairs, tiny_description, tiny_tensors
 from systems.onnx_helpers import VARIANTS, Pair, following, run
 from systems.onnx_reference import Reference
@@ -151,3 +152,30 @@ def test_all_systems_are_used_in_the_same_way(system: str) -> None:
     assert [value.name for value in step.output[:2]] == ["log_probs", "alpha"]
     for value in step.output[2:]:
         assert value.type == state[value.name.removeprefix("next_")].type
+
+
+@pytest.mark.parametrize("system", ["hard-hmm copying beside", "soft"])
+def test_weights_exact_in_16_bits_are_stored_so_and_change_no_answer(
+    system: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tensors = {
+        name: tensor.astype(np.float16).astype(np.float32)
+        for name, tensor in tiny_tensors(system, scale=2.0).items()
+    }
+    half, single = tmp_path / "half.onnx", tmp_path / "single.onnx"
+    export_onnx(tensors, tiny_description(system), half)
+    monkeypatch.setattr(onnx_ops, "SMALL", 1 << 30)  # no constant is large enough
+    export_onnx(tensors, tiny_description(system), single)
+    numbers = [
+        sum(len(one.raw_data) for one in onnx.load(file).graph.initializer)
+        for file in (half, single)
+    ]
+    assert numbers[0] < 0.65 * numbers[1]  # some are indices, and some small
+    words, (first, second) = random_pairs(4, 7), (Pair(half), Pair(single))
+    state, other = first.read(words), second.read(words)
+    for previous in (BEGIN, END + 1, END + 2):
+        assert all(np.array_equal(state[name], other[name]) for name in other)
+        inputs = {"previous": np.full(len(words), previous)}
+        one, two = run(first.step, {**inputs, **state}), run(second.step, {**inputs, **other})
+        assert all(np.array_equal(one[name], two[name]) for name in two)
+        state, other = following(state, one), following(other, two)

@@ -14,6 +14,8 @@ SYSTEM = System(
     "hard that prefers source symbols as far along as the target",
     advice="short words whose letters and sounds keep step",
 )
+FARTHEST = 100
+"""What is farther away counts as so far."""
 
 
 class HardSlope(Hard):
@@ -30,5 +32,6 @@ class HardSlope(Hard):
         tags = xp.rows(memory.words.tag_counts, word)[:, None]
         place = xp.arange(scores.shape[2], scores) - 1 - tags  # [N, J], from the first letter on
         ahead = place[:, None] - xp.arange(scores.shape[1], scores)[:, None] - first  # [N, I, J]
-        distance = xp.where(ahead < 0, -ahead, ahead)
-        return xp.log_softmax(scores - self.p[f"{ATTENTION}.slope"] * distance)
+        distance = xp.where(ahead < 0, -ahead, ahead).clip(0, FARTHEST)
+        penalties = self.p[f"{ATTENTION}.slope"] * xp.arange(FARTHEST + 1, scores)
+        return xp.log_softmax(scores - xp.embed(penalties, distance))

@@ -12,6 +12,9 @@ from onnx import NodeProto, TensorProto, helper, numpy_helper
 from hardalign.config import ModelConfig
 from hardalign.systems.ops import Array, Encoder, Hidden, Ops
 
+SMALL = 16
+"""Numbers of a constant that is not worth a node of its own."""
+
 
 class Graph:
     """Collects nodes and constants."""
@@ -36,6 +39,14 @@ class Graph:
         x = np.asarray(x)
         if x.dtype.kind in "fi":  # single precision, and the only integers that indices may be
             x = x.astype(np.float32 if x.dtype.kind == "f" else np.int64)
+        if x.dtype == np.float32 and x.size > SMALL:
+            with np.errstate(over="ignore"):
+                half = x.astype(np.float16)
+            if np.array_equal(half, x):  # as in bundled models: nothing is lost
+                return str(self("Cast", self._constant(half), to=TensorProto.FLOAT).name)
+        return self._constant(x)
+
+    def _constant(self, x: Array) -> str:
         self.constants.append(numpy_helper.from_array(x, f"constant_{len(self.constants)}"))
         return self.constants[-1].name
 
