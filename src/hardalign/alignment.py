@@ -184,7 +184,7 @@ class Alignment:
         return Panel(self.title, (*self.target, END), columns, self.weights)
 
 
-def edges(weights: NDArray[np.float64], threshold: float = EDGE) -> list[tuple[int, int]]:
+def edges(weights: NDArray[np.floating], threshold: float = EDGE) -> list[tuple[int, int]]:
     """Return (source index, target index) wherever weights [target, source] exceed a threshold."""
     rows, columns = np.nonzero(weights > threshold)
     return list(zip(columns.tolist(), rows.tolist(), strict=True))

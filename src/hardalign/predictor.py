@@ -64,7 +64,7 @@ class Prediction:
     """log p(y | x), natural logarithm; ``Predictor.system.score`` says what kind of value it is."""
     finished: bool = True
     """False where the length limit cut the prediction off."""
-    alpha: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)), compare=False)
+    alpha: NDArray[np.floating] = field(default_factory=lambda: np.empty((0, 0)), compare=False)
     """[symbols, then the end; begin, tags, source symbols, end] where the model looked before each
     symbol was known."""
     alignment: Alignment | None = field(default=None, compare=False)
@@ -489,7 +489,7 @@ class Predictor:
             symbols,
             found.log_prob,
             found.finished,
-            found.alpha[:, : len(encoded.source)].astype(np.float64),
+            found.alpha[:, : len(encoded.source)],
             alignment,
             self._unknown(example),
             example.tags,
