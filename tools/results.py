@@ -231,14 +231,40 @@ def _finding(title: str, claims: Iterable[Claim], cells: Cells) -> str:
         p, mean = wilcoxon(mine), statistics.fmean(mine)
         verdict = "open" if p >= LEVEL else "supported" if mean > 0 else "contradicted"
         verdicts.add(verdict + " so far" * (verdict != "open" and len(mine) < DATA_SETS))
-        wins, n = sum(one > 0 for one in mine), len(mine)
-        sentences.append(
-            f"`{better}` is better than `{worse}` on {wins} of {n} data set{'s' * (n > 1)}, by "
-            f"{number(mean, 2, sign=True)} points in the mean (p = {p:.2g}; the paper: "
-            f"{number(statistics.fmean(theirs), 2, sign=True)} on the same)."
-        )
+        paper = f"the paper: {number(statistics.fmean(theirs), 2, sign=True)} on the same"
+        sentences.append(f"{_compared(better, worse, mine)}; {paper}).")
     verdict = verdicts.pop() if len(verdicts) == 1 else "decided in part"
     return f"**{title}: {verdict}.** {' '.join(sentences)}"
+
+
+def _compared(better: str, worse: str, differences: list[float]) -> str:
+    """Return how much better one system is than another; the bracket is left open."""
+    wins, n = sum(one > 0 for one in differences), len(differences)
+    mean = number(statistics.fmean(differences), 2, sign=True)
+    return (
+        f"`{better}` is better than `{worse}` on {wins} of {n} data set{'s' * (n > 1)}, by {mean} "
+        f"points in the mean (p = {wilcoxon(differences):.2g}"
+    )
+
+
+def paired(cells: Cells, names: Row) -> str:
+    """Return how the first system compares with each other one by the recipe ``auto``."""
+    first, *others = names
+    lines = []
+    for other in others:
+        differences = [
+            round(systems[first].accuracy - systems[other].accuracy, 4)
+            for setting, systems in cells.items()
+            if _is_auto(setting) and {first, other} <= systems.keys()
+        ]
+        line = f"{_compared(first, other, differences)})." if differences else MISSING
+        lines.append(f"- {line}\n")
+    return "".join(lines)
+
+
+def _is_auto(setting: Setting) -> bool:
+    """Whether runs are by the recipe ``auto`` without other options."""
+    return "recipe" in set(re.findall(r"(\w+)=", setting.overrides)) <= AUTO
 
 
 def _small(cells: Cells, names: set[str]) -> dict[str, dict[str, Cell]]:
@@ -273,8 +299,7 @@ def beyond_table(cells: Cells, _arguments: Row) -> list[Row]:
             table.append([*row, f"{one['metric']} {one['value']}", "", ""])
         ours: dict[tuple[str, str, str], list[tuple[str, Cell]]] = {}
         for setting, systems in cells.items():
-            names = set(re.findall(r"(\w+)=", setting.overrides))
-            if setting.corpus in corpora and "recipe" in names <= AUTO:
+            if setting.corpus in corpora and _is_auto(setting):
                 for system, cell in systems.items():
                     found = re.search(r"members=(\d+)", setting.overrides)
                     key = system, setting.size, f", {found[1]} members" if found else ""
@@ -375,6 +400,7 @@ BLOCKS: dict[str, Callable[[Cells, Row], list[Row] | str]] = {
     "table": main_table,
     "findings": findings,
     "beyond": beyond_table,
+    "paired": paired,
     "rows": rows,
     "systems": systems,
     "across": across,

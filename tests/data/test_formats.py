@@ -5,7 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hardalign.data.formats import FORMATS, Example, Format, evaluation_items, training_pairs
+from hardalign.data.formats import (
+    FORMATS,
+    Example,
+    Format,
+    evaluation_items,
+    in_letters,
+    recut,
+    training_pairs,
+)
 from hardalign.data.text import part, unite
 from hardalign.errors import HardalignError
 
@@ -233,3 +241,30 @@ def test_tags_make_another_question():
 
 def test_a_tag_is_no_source_symbol():
     assert Example(("N", "a")).key != Example(("a",), tags=("N",)).key
+
+
+@pytest.mark.parametrize("name", ["pairs", "lexicon"])
+@given(
+    text=st.text("aé가한글ㅏ", min_size=1), target=st.lists(st.text("aé한", min_size=1), min_size=1)
+)
+def test_recut_is_reading_anew(name, text, target):
+    old = FORMATS[name]
+    new = replace(old, normalization="NFD")
+
+    def read(layout):
+        written = layout.target_separator.join(target)
+        return Example(layout.source_symbols(text), (layout.target_symbols(written),), text=text)
+
+    assert recut(read(old), old, new) == read(new)
+
+
+def test_syllables_are_read_in_letters_where_they_are_the_words():
+    korean, english = Example(("한", "국"), (("h", "a"),)), Example(("a",), (("한",),))
+    spaced, parted = FORMATS["spaced"], replace(FORMATS["pairs"], normalization="NFD")
+    assert in_letters(FORMATS["lexicon"], [korean, korean, english]).normalization == "NFD"
+    assert in_letters(FORMATS["lexicon"], [korean, english, english]) == FORMATS["lexicon"]
+    assert in_letters(FORMATS["pairs"], [english]).normalization == "NFD"
+    assert in_letters(spaced, [korean]) == spaced
+    assert in_letters(parted, [korean]) == parted
+    other = replace(FORMATS["pairs"], normalization="NFKC")
+    assert in_letters(other, [korean]) == other

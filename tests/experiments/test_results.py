@@ -126,6 +126,20 @@ def test_beyond(results: ModuleType) -> None:
     assert five[1] == "**`hard`, small, 5 members**"
 
 
+def test_systems_are_compared_by_one_recipe_over_data_sets(results: ModuleType) -> None:
+    auto = {"recipe": "auto"}
+    runs = [
+        *(result(name, "hard-hmm", correct=right(76), **auto) for name in ("toy:copy", "toy:a")),
+        *(result(name, "hard", correct=right(75), **auto) for name in ("toy:copy", "toy:a")),
+        result("toy:copy", "hard", correct=right(10)),
+        result("toy:copy", "hard", correct=right(10), dropout=0.3, **auto),
+    ]
+    assert results.paired(collect(runs), ["hard-hmm", "hard", "soft"]) == (
+        "- `hard-hmm` is better than `hard` on 2 of 2 data sets, by +1.00 points in the mean "
+        "(p = 0.5).\n- –\n"
+    )
+
+
 def test_damaged(results: ModuleType, tmp_path: Path) -> None:
     path = tmp_path / "runs.jsonl"
     path.write_text('{"corpus": "toy:copy"}\n')

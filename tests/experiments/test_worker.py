@@ -132,6 +132,7 @@ def test_an_ensemble_is_a_run(tmp_path: Path) -> None:
     ("override", "lines", "format_", "source", "target"),
     [
         ({"normalization": "NFD"}, "가나\tk\n나가\tn\n", "pairs", "\u1100\u1102\u1161", "kn"),
+        ({"recipe": "auto"}, "가나\tk\n나가\tn\n", "pairs", "\u1100\u1102\u1161", "kn"),
         ({"target_parts": True}, "a\taː\nt\ttʰ\n", "lexicon", "at", ("+ʰ", "+ː", "a", "t")),
     ],
 )
@@ -143,8 +144,14 @@ def test_how_data_is_read(
         path.write_text(lines, encoding="utf-8")
     overrides = {name: value for name, value in TINY.items() if name != "words"} | override
     files = DataFiles.of(*paths, format_)
-    run(tmp_path / "run", Run("mine", "hard", overrides=overrides, files=files))
-    vocabulary = load(tmp_path / "run" / MODEL).description.vocabulary
+    result = run(tmp_path / "run", Run("mine", "hard", overrides=overrides, files=files))
+    predictor = load(tmp_path / "run" / MODEL)
+    right = [
+        predictor(line.split("\t")[0]).text == line.split("\t")[1]
+        for line in lines.split("\n")[:-1]
+    ]
+    assert result.correct == right
+    vocabulary = predictor.description.vocabulary
     assert vocabulary.source.letters == tuple(source)
     assert vocabulary.target.letters == tuple(target)
 

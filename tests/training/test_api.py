@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
 import hardalign
 from hardalign.config import ModelConfig
 from hardalign.data.corpora import load_corpus
-from hardalign.data.formats import Example
+from hardalign.data.formats import FORMATS, Example
 from hardalign.data.reading import CorpusOrigin
 from hardalign.training.run import RESUME, Reporter
 
@@ -180,6 +181,33 @@ def test_an_interrupted_run_goes_on_from_its_folder_alone(tmp_path, recipe, memb
     notes = Notes()
     hardalign.train(out=tmp_path / "parts", resume=True, reporter=notes)
     assert (notes.rows, notes.notes) == ([], [f"{tmp_path / 'parts'}: nothing is left to train"])
+
+
+def test_hangul_is_read_in_letters_also_when_a_run_goes_on(tmp_path):
+    """Whether the data are files, rows or examples, with or without a part held out."""
+    syllables = [chr(0xAC00 + 28 * k) for k in range(40)]
+    rows = [(a + b, "k a") for a, b in pairwise(syllables)]
+    file = tmp_path / "rows.tsv"
+    file.write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
+    notes = Notes()
+    whole = train(file, None, out=tmp_path / "whole", epochs=3, reporter=notes)
+    assert any("--set normalization=NFKC" in note for note in notes.notes)
+    assert whole.description.format.normalization == "NFD"
+    assert all(ord(one) < 0xAC00 for one in whole.description.vocabulary.source.letters)
+    assert whole(rows[0][0]).source == rows[0][0]
+    with pytest.raises(KeyboardInterrupt):
+        train(file, None, out=tmp_path / "parts", epochs=3, reporter=Stop(2))
+    hardalign.train(out=tmp_path / "parts", resume=True)
+    for name in ("weights.safetensors", "config.json"):
+        assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "parts" / name).read_bytes()
+    examples = [Example(tuple(word), (tuple(phones.split()),)) for word, phones in rows]
+    one = train(rows, rows, epochs=0, out=tmp_path / "rows")
+    other = train(examples, examples, epochs=0, out=tmp_path / "examples")
+    assert one.description.vocabulary == other.description.vocabulary
+    kept = replace(FORMATS["lexicon"], normalization="NFKC")
+    for options in ({"recipe": "paper"}, {"format": kept}):
+        as_they_are = train(rows, rows, epochs=0, out=tmp_path / "kept", overwrite=True, **options)
+        assert syllables[0] in as_they_are.description.vocabulary.source.letters
 
 
 def test_what_was_not_in_a_file_must_be_given_again(tmp_path):

@@ -19,7 +19,7 @@ from typing import Any
 import hardalign
 from hardalign import __version__
 from hardalign.data.corpora import load_corpus
-from hardalign.data.formats import Example, evaluation_items
+from hardalign.data.formats import Example, evaluation_items, recut
 from hardalign.data.reading import read_examples
 from hardalign.errors import HardalignError
 from hardalign.experiments.engines import BUSY, DONE, FAILED
@@ -76,7 +76,7 @@ def execute(
             data_dir=data_dir,
             **reading,
         )
-        test = corpus.test
+        test, layout = corpus.test, corpus.format
         if not overrides.get("hold_out", True):
             corpus = replace(corpus, train=corpus.train + corpus.dev, dev=test)
         predictor = hardalign.train(corpus, **options)
@@ -90,14 +90,15 @@ def execute(
         layout = replace(files.layout, **reading)
         test = list(read_examples(files.test, layout, "evaluation"))
         predictor = hardalign.train(files.train, files.dev, format=layout, **options)
-    result = _evaluate(run, folder, predictor, test)
+    # The model may read them in another normal form.
+    items = [recut(one, layout, predictor.description.format) for one in evaluation_items(test)]
+    result = _evaluate(run, folder, predictor, items)
     (folder / FAILURE).unlink(missing_ok=True)
     write_json(folder / RESULT, asdict(result))
     return result
 
 
-def _evaluate(run: Run, folder: Path, predictor: Predictor, test: list[Example]) -> Result:
-    items = evaluation_items(test)
+def _evaluate(run: Run, folder: Path, predictor: Predictor, items: list[Example]) -> Result:
     counted = predictor.description.format.counted
     predictions = [counted(best.symbols) for (best,) in predictor.answers(items, Search())]
     references = [[counted(target) for target in item.targets] for item in items]

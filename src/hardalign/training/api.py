@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import NamedTuple, cast
@@ -21,7 +21,15 @@ from hardalign.config import (
 )
 from hardalign.data.check import quick_check
 from hardalign.data.corpora import Corpus, load_corpus
-from hardalign.data.formats import FORMATS, Example, Format, as_read_by, training_pairs
+from hardalign.data.formats import (
+    FORMATS,
+    Example,
+    Format,
+    as_read_by,
+    in_letters,
+    recut,
+    training_pairs,
+)
 from hardalign.data.inflection import KnownForms, hallucinate
 from hardalign.data.reading import FileOrigin, Origin, Skipped, examples_of, read_examples
 from hardalign.data.text import shorten
@@ -131,7 +139,8 @@ def train(
     model_class(replace(sizes, system=system, **of_model(chosen)))
 
     layout = _layout(format, begun.format if begun else None)
-    data = _read_data(train, dev, layout, allow_empty, reporter.note)
+    letters = recipe == "auto" and begun is None
+    data = _read_data(train, dev, layout, allow_empty, letters, reporter.note)
     if recipe == "paper" and not data.dev:
         raise HardalignError("the paper's recipe stops by development data: give some")
 
@@ -257,15 +266,26 @@ class _Examples(NamedTuple):
 
 
 def _read_data(
-    train: Data | Corpus, dev: Data | None, layout: Format, allow_empty: bool, note: Note
+    train: Data | Corpus,
+    dev: Data | None,
+    layout: Format,
+    allow_empty: bool,
+    letters: bool,
+    note: Note,
 ) -> _Examples:
-    """Read all that a run needs, before anything is written."""
+    """Read all that a run needs, before anything is written; with ``letters``, Hangul in them."""
     if isinstance(train, Corpus):
         if dev is not None:
             raise HardalignError("a corpus has its own development set; leave out --dev")
-        origin = Origin(corpus=train.origin)
-        return _Examples(train.train, train.dev, train.format, origin, train.origin.corpus)
-    examples, file = _read(train, layout, "train", allow_empty, note)
+        layout, cut = _cut(train.train, train.format, letters, note)
+        origin = replace(train.origin, normalization=layout.normalization)
+        parts = cut(train.train), cut(train.dev)
+        return _Examples(*parts, layout, Origin(corpus=origin), origin.corpus)
+    given = layout
+    examples, name = _read(train, given, "train", allow_empty, note)
+    layout, cut = _cut(examples, given, letters, note)
+    examples = cut(examples)
+    file = _origin(name, examples)
     held_out: list[Example] = []
     if dev is None:
         held_out = [example for example in examples if _is_held_out(example)]
@@ -280,10 +300,32 @@ def _read_data(
             note("too few examples to hold some out: the temperature is 1")
             held_out = []
     elif not (isinstance(dev, str) and dev == NONE):
-        held_out, dev_file = _read(dev, layout, "dev", allow_empty, note)
-        name = str(dev) if isinstance(dev, (str, Path)) else "memory"
-        return _Examples(examples, held_out, layout, Origin(train=file, dev=dev_file), name)
+        read, name = _read(dev, given, "dev", allow_empty, note)
+        held_out = cut(read)
+        origins = Origin(train=file, dev=_origin(name, held_out))
+        name = str(dev) if isinstance(dev, (str, Path)) else name
+        return _Examples(examples, held_out, layout, origins, name)
     return _Examples(examples, held_out, layout, Origin(train=file))
+
+
+def _cut(
+    examples: list[Example], layout: Format, letters: bool, note: Note
+) -> tuple[Format, Callable[[list[Example]], list[Example]]]:
+    """Return the format to train with, and what cuts examples so that were read in another."""
+    new = in_letters(layout, examples) if letters else layout
+    if new == layout:
+        return layout, lambda examples: examples
+    note(
+        f"Hangul syllables are read as their letters ({new.normalization}); "
+        "--set normalization=NFKC keeps them whole"
+    )
+    return new, lambda examples: [recut(example, layout, new) for example in examples]
+
+
+def _origin(name: str, examples: list[Example]) -> FileOrigin:
+    # The name alone: where on this disk the file lies is nobody's business who gets the model.
+    checksum = sha256(repr(examples).encode(errors="surrogatepass"))
+    return FileOrigin(name, len(examples), checksum)
 
 
 def _is_held_out(example: Example) -> bool:
@@ -293,7 +335,8 @@ def _is_held_out(example: Example) -> bool:
 
 def _read(
     data: Data, layout: Format, name: str, allow_empty: bool, note: Note
-) -> tuple[list[Example], FileOrigin]:
+) -> tuple[list[Example], str]:
+    """Return examples, and the name of where they come from."""
     if isinstance(data, (str, Path)):
         file, origin, skipped = str(data), Path(data).name, Skipped()
         examples = list(
@@ -311,9 +354,7 @@ def _read(
             examples = list(examples_of(strings, layout, name=file, allow_empty=allow_empty))
     if problems := quick_check(examples, layout):
         raise InputError(problems[0], file=file)
-    # The name alone: where on this disk the file lies is nobody's business who gets the model.
-    checksum = sha256(repr(examples).encode(errors="surrogatepass"))
-    return examples, FileOrigin(origin, len(examples), checksum)
+    return examples, origin
 
 
 def _inflects(examples: list[Example]) -> bool:
