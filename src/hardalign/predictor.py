@@ -125,7 +125,8 @@ class Predictor:
         lexicon: Lexicon | None = None,
         tags: Symbols = (),
     ) -> None:
-        self._runtime, self._tags = runtime, tags
+        self._runtime, self.tags = runtime, tags
+        """Tags of all sources, which are then given without them."""
         self.description = description
         """The model's settings, format, vocabulary and data."""
         self.parameters = parameters
@@ -247,8 +248,8 @@ class Predictor:
         if not isinstance(example, Example):
             raise HardalignError(f"it must be an Example, see `example`, not {example!r:.50}")
         forms = self.description.known_forms
-        if self._tags:
-            example = replace(example, tags=self._tags)
+        if self.tags:
+            example = replace(example, tags=self.tags)
         return example if forms is None else forms.beside(example)
 
     def answers(

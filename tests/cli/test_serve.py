@@ -106,6 +106,25 @@ def test_known_words(tmp_path: Path) -> None:
     assert model["known"] == 126_052
 
 
+def test_a_language() -> None:
+    command = [*MAIN, "g2p", "--language", "de", "--port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        line = process.stderr.readline()
+        match = re.search(r"http://127.0.0.1:\d+", line)
+        assert match, line + process.stderr.read()
+        with httpx.Client(base_url=match[0], trust_env=False, timeout=60) as client:
+            answer = client.post("/predict", json={"words": ["Quellcode"]}).json()["answers"][0]
+            text = client.post("/text", json={"text": "Die Straße."}).json()["text"]
+        process.terminate()
+    assert answer["predictions"][0]["text"] == "k v ɛ l k oː d ə"
+    assert text == "{d iː} {ʃ t ʁ aː s ə}."
+
+
+def test_a_language_that_a_model_does_not_have(command: Command) -> None:
+    assert_complains(command("serve", "g2p", "en-g2p", "--language", "de"), "en-g2p", "'de'")
+
+
 def test_known_words_that_do_not_fit(command: Command, tmp_path: Path) -> None:
     known = tmp_path / "known.tsv"
     known.write_text("abc\tɛ b\n")

@@ -24,7 +24,7 @@ def loaded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What is loaded, without any folders."""
     loaded: list[str] = []
 
-    def load(model: str, lexicon: object) -> Predictor:
+    def load(model: str, **options: object) -> Predictor:
         loaded.append(model)
         return tiny_predictor()
 
@@ -104,11 +104,16 @@ def test_examples_are_of_the_language(model: str, word: str) -> None:
     assert len(description.examples) == 5
 
 
+def test_a_language_of_several_needs_no_tags_and_shows_no_other_language() -> None:
+    description = describe("g2p", load_models(["g2p"], language="de")["g2p"])
+    assert (description.tags, description.examples) == ([], [])
+
+
 def test_a_lexicon_is_read_for_every_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "known.tsv"
     file.write_text("ab\tyx\nab\txy\ncd\tz\n")
 
-    def load(model: str, lexicon: list[str] | None) -> Predictor:
+    def load(model: str, language: None, lexicon: list[str] | None) -> Predictor:
         layout, alphabet = MODELS[model].description.format, TINY.target
         return knowing(MODELS[model], read_lexicon(lexicon or [], layout, alphabet))
 

@@ -41,17 +41,38 @@ def test_numbers(language: str, number: str, words: str | None) -> None:
     assert Numbers(language)(number) == words
 
 
+@pytest.mark.parametrize(
+    ("language", "line", "words"),
+    [
+        ("de", "(3. Oktober)", "(dritter Oktober)"),
+        ("de", "Der 3. Oktober", "Der dritte Oktober"),
+        ("de", "Am 3. und 4. Mai", "Am dritten und vierten Mai"),
+        ("de", "vom 30. April bis 1. Mai", "vom dreißigsten April bis ersten Mai"),
+        ("en", "$3.5 million.", "three point five million dollars."),
+        ("en", "a €1,000 Billion", "a one thousand Billion euro"),
+        ("en", "£2 trillion", "two trillion pounds sterling"),
+        *(("de", text, text) for text in ("im Jahr 3.", "3. Oktoberfest", "12.3. Mai", "3 Mai")),
+        *(("en", text, text) for text in ("$3.5 millionaire", "$3.50 a", "$1.2.3 million")),
+        ("fr", "$3 million", "$3 million"),
+    ],
+)
+def test_numbers_that_depend_on_the_next_word(language: str, line: str, words: str) -> None:
+    assert Numbers(language).phrases(line, lambda *_: None) == words
+
+
 def test_what_is_expanded_in_text_is_counted_and_named() -> None:
     report, predictor = TextReport(), FakePredictor()
-    text = ["Dr. Who, 3rd (e.g. 7), B2B", "at 7."]
+    text = ["Dr. Who, 3rd (e.g. 7), B2B", "at 7.", "$2 billion."]
     lines = list(pronounce_text(predictor, text, numbers=Numbers("en"), report=report))
     assert [line.text for line in lines] == [
         "{D O C T O R} {W H O}, {T H I R D} ({F O R} {E X A M P L E} {S E V E N}), B2B",
         "{A T} {S E V E N}.",
+        "{T W O} {B I L L I O N} {D O L L A R S}.",
     ]
     assert report.remarks() == [
         "not pronounced: 1 number ('B2B')",
-        "5 read as words: '7 as seven' × 2, 'Dr. as doctor', '3rd as third', 'e.g. as for example'",
+        "6 read as words: '7 as seven' × 2, 'Dr. as doctor', '3rd as third', 'e.g. as for example'"
+        ", '$2 billion as two billion dollars'",
     ]
 
 

@@ -207,6 +207,7 @@ def serve(
     *,
     host: Annotated[str, opt.arg("HOST")] = "127.0.0.1",
     port: Annotated[int, opt.arg("N")] = 8000,
+    language: opt.Language = None,
     lexicon: opt.Lexicons = (),
     no_lexicon: opt.NoLexicon = False,
     allow_origin: Annotated[opt.Strings, UseAppendAction, opt.optional("ORIGIN")] = (),
@@ -216,6 +217,7 @@ def serve(
     $ hardalign serve en-g2p
     $ hardalign serve en-g2p ko=runs/ko --port 9000
     $ hardalign serve en-g2p --lexicon mine.tsv
+    $ hardalign serve g2p --language de
     $ curl localhost:8000/predict -H 'Content-Type: application/json' -d '{"words": ["action"]}'
 
     The page shows predictions as you type, other candidates with their probabilities, and where
@@ -238,15 +240,17 @@ def serve(
     except ModuleNotFoundError as error:
         raise MissingPackageError("the page", error.name, "serve") from None
     limits = Limits()
-    models = load_models((model, *others), opt.lexicons(lexicon, no_lexicon))
+    models = load_models((model, *others), opt.lexicons(lexicon, no_lexicon), language)
     with listen(host, port) as listening:
         app = create_app(models, limits, listening.getsockname()[0], host, allow_origin)
         note(f"serving {', '.join(models)} at {address_of(listening)} (Ctrl-C ends it)")
         run(make_server(app, limits.seconds), listening)
 
 
-def load_models(models: Iterable[str], lexicons: Sequence[str] | None = ()) -> dict[str, Predictor]:
-    """Load models, each ``MODEL`` or ``NAME=MODEL``, and lexicons for all of them, as ``load``.
+def load_models(
+    models: Iterable[str], lexicons: Sequence[str] | None = (), language: str | None = None
+) -> dict[str, Predictor]:
+    """Load models, each ``MODEL`` or ``NAME=MODEL``, as ``load``, all with the same options.
 
     Without a name, a model is called by the last part of its path, and by as many more parts as
     tell it from the others.
@@ -261,11 +265,11 @@ def load_models(models: Iterable[str], lexicons: Sequence[str] | None = ()) -> d
         if name in named:
             raise HardalignError(f"{model}: another model is called {name!r}; name it NAME={model}")
         try:
-            named[name] = load(model, lexicon=lexicons)
+            named[name] = load(model, language=language, lexicon=lexicons)
         except HardalignError as error:
             if len(pairs) == 1 or not lexicons:
                 raise
-            load(model, lexicon=None)  # unless the model itself is at fault
+            load(model, language=language, lexicon=None)  # unless the model itself is at fault
             raise HardalignError(
                 f"the lexicon does not fit the model {name}: {error}; serve it without this one"
             ) from error

@@ -248,6 +248,8 @@ def describe(name: str, model: Predictor) -> ModelDescription:
 def _examples(model: Predictor, tagged: bool) -> list[str]:
     """Return words that a model can spell, as its format writes them."""
     layout, source = model.description.format, model.description.vocabulary.source
+    if model.tags:
+        return []  # one of several languages, and letters do not tell which
 
     def spelled(line: tuple[str, ...]) -> list[str]:
         words = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from decimal import Decimal
 from itertools import takewhile
@@ -44,6 +45,17 @@ ABBREVIATIONS = {
     "es": _table("sr.=señor; sra.=señora; dr.=doctor; dra.=doctora; etc.=etcétera"),
 }
 _ORDINALS = _table("en=st|nd|rd|th; fr=er|re|e|è|ème; es=[ºª]|er; it=[ºª]; pt=[ºª]")
+_MONTHS = (
+    "Januar|Jänner|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember"
+)
+_PHRASES = {
+    "de": r"(?P<before>(?:\b(?i:der|am|ab|beim|bis|dem|den|des|nach|seit|und|vom|zum)\s+)?)"
+    r"(?<![\w.,])(?P<day>\d{1,2})\."
+    rf"(?=\s*(?:(?:und|bis|bis zum)\s+\d{{1,2}}\.\s*)?(?:{_MONTHS})\b)",
+    "en": r"(?<!\w)(?P<sign>[$£€])(?P<amount>\d[\d,]*(?:\.\d+)?)[\s-]"
+    r"(?P<scale>(?i:million|billion|trillion))\b",
+}
+"""Numbers whose reading depends on the next word: 3. Oktober, $3.5 million."""
 _AND = re.compile(r"(,| und| et| con| e| y| en| og| och| i| and)?\s*$")
 
 
@@ -77,6 +89,7 @@ class Numbers:
             rf"|(?P<before>[{signs}])?{number}(?P<after>[{signs}%])?"
             rf"|(?P<ordinal>\d+)(?:{ordinal})|(?P<decade>[12]\d\d0)s"
         )
+        self._phrases = re.compile(_PHRASES.get(self._language, "(?!)"))
 
     def __call__(self, text: str) -> str | None:
         """Return a number in words, or None if it is of no kind that is known.
@@ -95,6 +108,28 @@ class Numbers:
     def abbreviation(self, text: str) -> str | None:
         """Return what an abbreviation stands for, or None if it is none that is known."""
         return ABBREVIATIONS.get(self._language, {}).get(text.lower())
+
+    def phrases(self, line: str, note: Callable[[str, str], None]) -> str:
+        """Write the numbers of a line that depend on the next word; ``note`` is told of each.
+
+        >>> Numbers("de").phrases("Am 3. Oktober im Jahr 3.", print)
+        Am 3. Am dritten
+        'Am dritten Oktober im Jahr 3.'
+        """
+
+        def read(match: re.Match[str]) -> str:
+            if words := self._phrase(match):
+                note(match[0], words)
+            return words or match[0]
+
+        return self._phrases.sub(read, line)
+
+    def _phrase(self, match: re.Match[str]) -> str | None:
+        if self._language == "de":
+            ending = {"der": "", "": "r"}.get(match["before"].strip().lower(), "n")
+            return f"{match['before']}{self._say(int(match['day']), 'ordinal')}{ending}"
+        amount, two = self(match["amount"]), self(f"{match['sign']}2")
+        return f"{amount} {match['scale']} {two.partition(' ')[2]}" if amount and two else None
 
     def _written(self, match: re.Match[str]) -> str | None:
         if match["hour"]:

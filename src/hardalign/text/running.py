@@ -203,6 +203,8 @@ class Reader:
         words = [token for token in tokens(line) if token.kind == "word"]
         headline = len(words) > 1 and all(token.text.isupper() for token in words)
         spell = self._spell and not headline
+        if self._numbers:
+            line = self._numbers.phrases(line, self._note)
         for between, chunk in _CHUNK.findall(line):
             yield Piece(between)
             bare = chunk.strip(_PUNCTUATION)
@@ -258,8 +260,11 @@ class Reader:
 
     def _expanded(self, text: str, words: str) -> Iterator[Piece]:
         """Yield the words that a number or an abbreviation is read as."""
-        count(self._report.expanded, f"{text} as {words}")
+        self._note(text, words)
         yield from self.pieces(words)
+
+    def _note(self, text: str, words: str) -> None:
+        count(self._report.expanded, f"{text} as {words}")
 
     def _spelled(self, text: str) -> Piece:
         """Return a piece of which each letter is pronounced by its name, *A.* in CMUDict."""
