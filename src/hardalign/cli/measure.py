@@ -303,8 +303,11 @@ def errors(
     layout = predictor.description.format
     examples = list(files.read(file, layout))
     unknown = UnknownSymbols(predictor.description.vocabulary.source)
-    report = find_errors(predictor, examples, unknown=unknown, threads=opt.threads(threads))
-    remark_on_items(predictor, evaluation_items(examples), unknown, report.cut_off)
+    items = evaluation_items(examples)
+    for item in items:
+        unknown.note(item)
+    report = find_errors(predictor, examples, threads=opt.threads(threads))
+    remark_on_items(predictor, items, unknown, report.cut_off)
     note_score_kind(predictor.system.score)
     spell, name = layout.join_target, file_name(file)
     by = f"model {model} ({predictor.description.model.system})"

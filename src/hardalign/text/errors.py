@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from importlib.resources import files
-from itertools import islice, repeat
+from itertools import repeat
 from string import Template
 from typing import NamedTuple
 
@@ -21,7 +21,6 @@ from rapidfuzz.distance import Levenshtein
 from hardalign.alignment import BEGIN, END
 from hardalign.data.formats import Example, evaluation_items, training_pairs
 from hardalign.data.text import Symbols, plural
-from hardalign.data.vocabulary import UnknownSymbols
 from hardalign.plot import label
 from hardalign.predictor import Predictor
 from hardalign.search import Search
@@ -30,8 +29,9 @@ from hardalign.table import Table
 LISTED = 20  # items in each list of single words
 KEPT = 5  # words kept as examples of a confusion
 IN_TERMINAL, ON_PAGE = 20, 30  # confusions shown
+NUMBERS = ("", "items", "wrong", "share", "p", "log p", "line")
+"""Heads of the columns that a page aligns right."""
 Spell = Callable[[Symbols], str]  # joins symbols as the model's format does
-_WINDOW = 512
 
 
 class Outcome(NamedTuple):
@@ -144,26 +144,15 @@ class ErrorReport:
 
 
 def find_errors(
-    predictor: Predictor,
-    examples: Sequence[Example],
-    *,
-    unknown: UnknownSymbols | None = None,
-    threads: int = 1,
+    predictor: Predictor, examples: Sequence[Example], *, threads: int = 1
 ) -> ErrorReport:
     """Predict the sources of examples greedily, each once, and look at what is wrong."""
-    items = evaluation_items(examples)
-    if unknown is not None:
-        for item in items:
-            unknown.note(item)
+    outcomes = _outcomes(predictor, evaluation_items(examples), threads)
+    right = [outcome for outcome in outcomes if outcome.correct]
+    wrong = [outcome for outcome in outcomes if not outcome.correct]
     confusions: dict[Slip, Confusion] = {}
     lengths, confidence, tags = (defaultdict[str, Group](Group) for _ in range(3))
-    right: list[Outcome] = []
-    wrong: list[Outcome] = []
-    cut_off: list[Example] = []
-    for outcome in _outcomes(predictor, items, threads):
-        (right if outcome.correct else wrong).append(outcome)
-        if not outcome.finished:
-            cut_off.append(outcome.example)
+    for outcome in outcomes:
         length, tenth = len(outcome.example.source), min(9, int(outcome.probability * 10))
         of_length = lengths[f"{length:2d}" if length < 16 else "16 and more"]
         as_sure = confidence[f"{tenth / 10:.1f} to {(tenth + 1) / 10:.1f}"]
@@ -177,7 +166,7 @@ def find_errors(
     pairs = sorted(distinct.values(), key=lambda pair: pair.line)
     scores = map(math.fsum, predictor.score(pairs, threads=threads))
     return ErrorReport(
-        n=len(items),
+        n=len(outcomes),
         wrong=len(wrong),
         slips=sum(confusion.count for confusion in confusions.values()),
         confusions=sorted(confusions.values(), key=lambda confusion: -confusion.count),
@@ -187,7 +176,7 @@ def find_errors(
         sure_wrong=heapq.nlargest(LISTED, wrong, key=lambda outcome: outcome.probability),
         unsure_right=heapq.nsmallest(LISTED, right, key=lambda outcome: outcome.probability),
         doubts=heapq.nsmallest(LISTED, zip(pairs, scores, strict=True), key=lambda pair: pair[1]),
-        cut_off=cut_off,
+        cut_off=[outcome.example for outcome in outcomes if not outcome.finished],
     )
 
 
@@ -205,36 +194,34 @@ def slips(outcome: Outcome) -> Iterator[tuple[Slip, int | None]]:
         yield Slip(predicted, expected), (columns[j if expected else i] if columns else None)
 
 
-def _outcomes(predictor: Predictor, items: Sequence[Example], threads: int) -> Iterator[Outcome]:
-    """Yield each outcome; those that are wrong have their alignments."""
+def _outcomes(predictor: Predictor, items: Sequence[Example], threads: int) -> list[Outcome]:
+    """Return the outcome of each item; those that are wrong have their alignments."""
     answers = predictor.answers(items, Search(), exact=True, threads=threads)
-    stream = zip(items, answers, strict=True)
-    while window := list(islice(stream, _WINDOW)):
-        outcomes = [
-            Outcome(
-                item,
-                best.symbols,
-                _closest(best.symbols, item.targets),
-                math.exp(best.log_prob),
-                finished=best.finished,
-                read=predictor.as_read(item),
-            )
-            for item, (best,) in window
-        ]
-        pairs = [
-            replace(outcome.example, targets=(target,))
-            for outcome in outcomes
-            if not outcome.correct
-            for target in (outcome.predicted, outcome.expected)
-        ]
-        aligned = predictor.align_pairs(pairs, threads=threads)
-        columns = (tuple(alignment.best) if alignment else () for _, alignment in aligned)
-        for outcome in outcomes:
-            if outcome.correct:
-                yield outcome
-            else:
-                yield outcome._replace(predicted_from=next(columns), expected_from=next(columns))
-        next(columns, None)  # ends them and their threads here, where signals are heard
+    outcomes = [
+        Outcome(
+            item,
+            best.symbols,
+            _closest(best.symbols, item.targets),
+            math.exp(best.log_prob),
+            finished=best.finished,
+            read=predictor.as_read(item),
+        )
+        for item, (best,) in zip(items, answers, strict=True)
+    ]
+    pairs = [
+        replace(outcome.example, targets=(target,))
+        for outcome in outcomes
+        if not outcome.correct
+        for target in (outcome.predicted, outcome.expected)
+    ]
+    aligned = predictor.align_pairs(pairs, threads=threads)
+    columns = iter([tuple(alignment.best) if alignment else () for _, alignment in aligned])
+    return [
+        outcome
+        if outcome.correct
+        else outcome._replace(predicted_from=next(columns), expected_from=next(columns))
+        for outcome in outcomes
+    ]
 
 
 def _closest(predicted: Symbols, references: Sequence[Symbols]) -> Symbols:
@@ -242,38 +229,27 @@ def _closest(predicted: Symbols, references: Sequence[Symbols]) -> Symbols:
     return min(references, key=lambda t: (Levenshtein.distance(predicted, t), -len(t)))
 
 
-class Section(NamedTuple):
-    """A table of the report, shown if it has rows."""
-
-    title: str
-    heads: list[str]
-    rows: list[list[str]]
-    numbers: int = 0  # number columns, from the left
-
-
 def terminal_report(report: ErrorReport, spell: Spell) -> str:
     """Format a report for the terminal."""
     rows = [
-        [
+        (
             str(confusion.slip),
             str(confusion.count),
             _percentage(confusion.count, report.slips),
             _common(confusion.letters, 3),
             ", ".join(word.example.text for word in confusion.words[:3]),
-        ]
+        )
         for confusion in report.confusions[:IN_TERMINAL]
     ]
-    heads = ["", "count", "share", "from", "words"]
+    heads = ("", "count", "share", "from", "words")
     lines = [
         f"{plural(report.n, 'item', 'items')}, {report.wrong} wrong "
         f"({_percentage(report.wrong, report.n)}), "
         f"{plural(report.slips, 'symbol', 'symbols')} wrong, missing or added"
     ]
-    for section in (Section("Commonest confusions", heads, rows), *_sections(report, spell)):
-        if section.rows:
-            cells = [tuple(row) for row in section.rows]
-            table = Table(section.title, tuple(section.heads), cells, texts=len(section.heads))
-            lines += ["", section.title, *(f"  {line}" for line in table.text()[:-1].split("\n"))]
+    for table in (Table("Commonest confusions", heads, rows, len(heads)), *_tables(report, spell)):
+        if table.rows:
+            lines += ["", table.caption, *(f"  {line}" for line in table.text()[:-1].split("\n"))]
     return "\n".join(lines)
 
 
@@ -316,7 +292,7 @@ def page(report: ErrorReport, spell: Spell, title: str, signature: str) -> str:
         summary=f"<b>{report.wrong}</b> of {report.n} items are wrong ({share}), in "
         f"{report.slips} symbols that are wrong, missing or added.",
         confusions="\n".join(_confusion(one, report) for one in report.confusions[:ON_PAGE]),
-        sections="\n".join(_table(one) for one in _sections(report, spell) if one.rows),
+        sections="\n".join(_table(one) for one in _tables(report, spell) if one.rows),
         signature=escape(signature),
     )
 
@@ -336,30 +312,30 @@ def aligned_rows(outcome: Outcome) -> tuple[list[str], list[str], list[str]]:
     return [outcome.columns[column] for column in shown], predicted, expected
 
 
-def _sections(report: ErrorReport, spell: Spell) -> Iterator[Section]:
-    """Yield the tables that follow the confusions."""
+def _tables(report: ErrorReport, spell: Spell) -> Iterator[Table]:
+    """Yield the tables that follow the confusions; those without rows are not shown."""
     for title, groups in (
         ("By length of the source", report.lengths),
         ("By confidence (probability of the prediction)", report.confidence),
         ("By tag", report.tags),
     ):
-        rows = [[name, str(g.n), str(g.wrong), f"{g.share:.1f}%"] for name, g in groups.items()]
-        yield Section(title, ["", "items", "wrong", "share"], rows, 4)
+        rows = [(name, str(g.n), str(g.wrong), f"{g.share:.1f}%") for name, g in groups.items()]
+        yield Table(title, ("", "items", "wrong", "share"), rows, 4)
     for title, outcomes in (
         ("Most confident errors", report.sure_wrong),
         ("Least confident right answers", report.unsure_right),
     ):
         rows = [
-            [f"{o.probability:.3f}", o.example.text, spell(o.predicted), spell(o.expected)]
+            (f"{o.probability:.3f}", o.example.text, spell(o.predicted), spell(o.expected))
             for o in outcomes
         ]
-        yield Section(title, ["p", "source", "prediction", "reference"], rows, 1)
+        yield Table(title, ("p", "source", "prediction", "reference"), rows, 4)
     rows = [
-        [f"{log_prob:.2f}", str(pair.line or ""), pair.text, spell(pair.targets[0])]
+        (f"{log_prob:.2f}", str(pair.line or ""), pair.text, spell(pair.targets[0]))
         for pair, log_prob in report.doubts
     ]
     title = "Least probable pairs of the file: errors in the data?"
-    yield Section(title, ["log p", "line", "source", "target"], rows, 2)
+    yield Table(title, ("log p", "line", "source", "target"), rows, 4)
 
 
 def _confusion(confusion: Confusion, report: ErrorReport) -> str:
@@ -392,17 +368,17 @@ def _aligned(outcome: Outcome) -> str:
     )
 
 
-def _table(section: Section) -> str:
-    marks = ["n" if k < section.numbers else "" for k in range(len(section.heads))]
-    top = "".join(map(_cell, section.heads, marks, repeat("th")))
-    wide, body = "wide" if section.heads[-1] == "share" else "", ""
-    for row in section.rows:
+def _table(table: Table) -> str:
+    marks = ["n" if head in NUMBERS else "" for head in table.header]
+    top = "".join(map(_cell, table.header, marks, repeat("th")))
+    wide, body = "wide" if table.header[-1] == "share" else "", ""
+    for row in table.rows:
         cells = "".join(map(_cell, row, marks))
         if wide:
             cells += f'<td class="wide"><span class="bar" style="width:{row[-1]}"></span></td>'
         body += f"<tr>{cells}</tr>"
     return (
-        f'<h2>{escape(section.title)}</h2><div class="scroll"><table class="{wide}">'
+        f'<h2>{escape(table.caption)}</h2><div class="scroll"><table class="{wide}">'
         f"<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
