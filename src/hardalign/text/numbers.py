@@ -28,34 +28,40 @@ TIMES = {
     "en": ("{} o'clock", "{} {}"),
     "de": ("{} Uhr", "{} Uhr {}"),
     "fr": ("{} heures", "{} heures {}"),
-    "es": ("las {}", "las {} y {}"),
-    "it": ("le {}", "le {} e {}"),
+    "es": ("{}", "{} y {}"),
+    "it": ("{}", "{} e {}"),
 }
-"""Hours alone, and hours with minutes."""
+"""Hours alone, and hours with minutes; articles stand before them in the text (a las 10:30)."""
 ABBREVIATIONS = {
     "en": _table(
         "mr.=mister; mrs.=missus; dr.=doctor; prof.=professor; st.=saint; jr.=junior; sr.=senior; "
-        "vs.=versus; e.g.=for example; i.e.=that is; etc.=et cetera; approx.=approximately"
+        "vs.=versus; e.g.=for example; i.e.=that is; etc.=et cetera; approx.=approximately; "
+        "jan.=January; feb.=February; aug.=August; sept.=September; oct.=October; nov.=November; "
+        "dec.=December"
     ),
     "de": _table(
         "dr.=Doktor; prof.=Professor; hr.=Herr; fr.=Frau; nr.=Nummer; st.=Sankt; "
-        "z.b.=zum Beispiel; d.h.=das heißt; usw.=und so weiter"
+        "z.b.=zum Beispiel; d.h.=das heißt; usw.=und so weiter; jan.=Januar; feb.=Februar; "
+        "apr.=April; aug.=August; sept.=September; okt.=Oktober; nov.=November; dez.=Dezember"
     ),
     "fr": _table("m.=monsieur; mme=madame; dr.=docteur; etc.=et cetera"),
     "es": _table("sr.=señor; sra.=señora; dr.=doctor; dra.=doctora; etc.=etcétera"),
 }
 _ORDINALS = _table("en=st|nd|rd|th; fr=er|re|e|è|ème; es=[ºª]|er; it=[ºª]; pt=[ºª]")
 _MONTHS = (
-    "Januar|Jänner|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember"
+    r"(?:Januar|Jänner|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember)\b"
+    r"|(?:Jan|Feb|Apr|Aug|Sept|Okt|Nov|Dez)\."
 )
+_SCALES = _table("m=million; bn=billion; tn=trillion")
 _PHRASES = {
     "de": r"(?P<before>(?:\b(?i:der|am|ab|beim|bis|dem|den|des|nach|seit|und|vom|zum)\s+)?)"
     r"(?<![\w.,])(?P<day>\d{1,2})\."
-    rf"(?=\s*(?:(?:und|bis|bis zum)\s+\d{{1,2}}\.\s*)?(?:{_MONTHS})\b)",
-    "en": r"(?<!\w)(?P<sign>[$£€])(?P<amount>\d[\d,]*(?:\.\d+)?)[\s-]"
-    r"(?P<scale>(?i:million|billion|trillion))\b",
+    rf"(?=\s*(?:(?:und|bis|bis zum)\s+\d{{1,2}}\.\s*)?(?:{_MONTHS}))",
+    "en": r"(?<!\w)(?:US)?(?P<sign>[$£€])(?P<amount>\d[\d,]*(?:\.\d+)?)"
+    r"(?:[\s-](?P<scale>(?i:million|billion|trillion))|\s?(?P<short>m|bn|tn))\b",
+    "fr": r"(?<!\d )(?<![\w.,:])(?P<grouped>\d{1,3}(?: \d{3})+(?:,\d+)?)(?![\w.,:]?\d)(?! \d)",
 }
-"""Numbers whose reading depends on the next word: 3. Oktober, $3.5 million."""
+"""Numbers whose reading depends on the next word: 3. Oktober, $3.5 million, 1 250."""
 _AND = re.compile(r"(,| und| et| con| e| y| en| og| och| i| and)?\s*$")
 
 
@@ -128,8 +134,11 @@ class Numbers:
         if self._language == "de":
             ending = {"der": "", "": "r"}.get(match["before"].strip().lower(), "n")
             return f"{match['before']}{self._say(int(match['day']), 'ordinal')}{ending}"
+        if self._language == "fr":
+            return self(match["grouped"].replace(" ", ""))
         amount, two = self(match["amount"]), self(f"{match['sign']}2")
-        return f"{amount} {match['scale']} {two.partition(' ')[2]}" if amount and two else None
+        scale = match["scale"] or _SCALES[match["short"]]
+        return f"{amount} {scale} {two.partition(' ')[2]}" if amount and two else None
 
     def _written(self, match: re.Match[str]) -> str | None:
         if match["hour"]:
@@ -169,6 +178,9 @@ class Numbers:
         oh = "oh " if self._language == "en" and minute < 10 else ""
         return together.format(self._say(hour), oh + self._say(minute))
 
-    def _say(self, value: int | Decimal, to: str = "cardinal", **options: Any) -> str:
+    def _say(self, value: float | Decimal, to: str = "cardinal", **options: Any) -> str:
         number = int(value) if to != "currency" and value == int(value) else value
-        return str(self._num2words(number, lang=self._name, to=to, **options))
+        words = str(self._num2words(number, lang=self._name, to=to, **options))
+        if isinstance(number, Decimal) and words == self._say(int(value)):
+            words = self._say(float(value))  # of decimals, num2words leaves out a part in Italian
+        return words.replace(" punto ", " coma ") if self._language == "es" else words
