@@ -38,10 +38,10 @@ def test_pairs_count_from_the_users_first_symbol() -> None:
 
 
 def test_letters_from_which_nothing_came() -> None:
-    assert alignment([1, 5], source=8).silent() == ["bcd", "fgh"]
-    assert alignment([1, 4], source=4).silent() == []
-    assert alignment([1, 4], source=4).silent(2) == ["bc"]
-    assert alignment([0, 1], source=3, tags=1).silent() == ["abc"]
+    assert alignment([1, 5], source=8).unaligned() == ["bcd", "fgh"]
+    assert alignment([1, 4], source=4).unaligned() == []
+    assert alignment([1, 4], source=4).unaligned(2) == ["bc"]
+    assert alignment([0, 1], source=3, tags=1).unaligned() == ["abc"]
 
 
 def test_posterior_is_over_the_users_symbols() -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import hardalign
@@ -65,6 +66,51 @@ def test_blanks_that_the_model_knows_stay() -> None:
     predictor = FakePredictor(letters="of ")
     list(answered(predictor, words(" of "), Lexicon(WORDS)))
     assert predictor.asked == [" of "]
+
+
+def test_what_has_blanks_is_answered_part_by_part(tmp_path: Path) -> None:
+    predictor = FakePredictor()
+    known = lexicon(tmp_path, "of\tAH1 V\nof\tAH0 V\n")
+    asked = [*words("out  of it", "at"), Example((*"to it",), tags=("V",), text="to it")]
+    answers = list(answered(predictor, asked, known, search=Search(nbest=2)))
+    assert [(one.text, one.source, one.origin) for one in answers[0]] == [
+        ("O U T AH1 V I T", "out  of it", "model"),
+        ("O U T AH0 V I T", "out  of it", "model"),
+    ]
+    assert answers[0][0].symbols == ("O", "U", "T", "AH1", "V", "I", "T")
+    assert answers[0][0].log_prob == pytest.approx(2 * np.log(0.6) - 1.0 * 3)
+    assert predictor.asked == ["out", "it", "at", "to it"]  # tags are of the whole
+    (one,), (two,) = answered(predictor, words("of of", "of a"), known)
+    assert (one.origin, two.origin) == ("lexicon", "model")
+    predictor.languages = ("V",)
+    list(answered(predictor, asked[2:], known))
+    assert predictor.asked[-2:] == ["to", "it"]
+
+
+def test_samples_of_parts_stay_independent() -> None:
+    predictor = hardalign.load("en-g2p", lexicon=None)
+    (together,) = predictor.respond([predictor.example("read live")], Search(samples=3, seed=1))
+    assert len(together) == 3
+    for one in together:
+        assert one.log_prob == pytest.approx(
+            sum(predictor.log_prob(word, part) for word, part in _parts(one.symbols)), abs=1e-4
+        )
+
+
+def _parts(symbols: tuple[str, ...]) -> list[tuple[str, str]]:
+    cut = symbols.index("L")  # where live begins
+    return [("read", " ".join(symbols[:cut])), ("live", " ".join(symbols[cut:]))]
+
+
+def test_letters_are_folded_though_others_stay_unknown() -> None:
+    predictor = FakePredictor(letters="abü")
+    list(answered(predictor, words("zäü", "b2"), Lexicon(WORDS)))
+    assert predictor.asked == ["zaü", "b2"]
+    predictor = FakePredictor(letters="かた")
+    folding = Folding(predictor.description.vocabulary.source)
+    list(answered(predictor, words("カタ"), Lexicon(WORDS), folding=folding))
+    assert predictor.asked == ["かた"]
+    assert folding.changes == {("カ", "か"): 1, ("タ", "た"): 1}
 
 
 def test_known_words_are_not_asked_and_all_keep_their_places(tmp_path: Path) -> None:

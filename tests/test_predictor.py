@@ -379,6 +379,13 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
         lambda g2p: g2p.answers([], Search(), threads=0),
         lambda g2p: g2p.score([], threads=0),
         lambda g2p: g2p.align_pairs([], threads=-1),
+        lambda g2p: g2p.answers([], Search(samples=2), first=-1),
+        lambda g2p: g2p.answers(None, Search()),
+        lambda g2p: g2p.answers([], None),
+        lambda g2p: g2p.score("cat"),
+        lambda g2p: g2p.align_pairs(None),
+        lambda g2p: next(g2p.respond([None], Search())),
+        lambda g2p: next(g2p.respond(None, Search())),
         lambda g2p: next(g2p.answers(["cat"], Search())),
         lambda g2p: next(g2p.score([("cat", "K")])),
         lambda _: hardalign.load(3),  # type: ignore[arg-type]
@@ -387,7 +394,8 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 )
 def test_what_is_no_string_and_no_number_is_named(ask: Callable[[Any], Any]) -> None:
     with pytest.raises(
-        HardalignError, match=r"must be (a string|a whole number|an Example|a file)"
+        HardalignError,
+        match=r"must be (a string|a whole number|a file)|expected (Example|Iterable|Search), not",
     ):
         ask(hardalign.load("en-g2p"))
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hardalign.batches import Batch, log_likelihoods
-from hardalign.data.vocabulary import BEGIN, END, UNKNOWN, Encoded
+from hardalign.data.vocabulary import BEGIN, END, LENGTH_LIMIT, UNKNOWN, Encoded
 from hardalign.errors import HardalignError
 from hardalign.search import (
     DEFAULT_BEAM,
@@ -29,7 +29,7 @@ from hardalign.search import (
 )
 from hardalign.systems import SYSTEMS
 from hardalign.systems.batch import Words
-from hardalign.systems.model import LENGTH_LIMIT, Answering
+from hardalign.systems.model import Answering
 from hardalign.systems.ops.numpy import Floats
 from helpers import random_pair, tiny_runtime, tiny_vocabulary
 from searching import (

@@ -91,11 +91,11 @@ class Alignment:
         """
         return self._links.pairs
 
-    def silent(self, least: int = 3) -> list[str]:
+    def unaligned(self, least: int = 3) -> list[str]:
         """Return runs of at least so many source symbols from which no target symbol comes."""
-        heard = {index for index, _ in self.pairs}
-        runs = groupby(range(len(self.source)), key=heard.__contains__)
-        found = [[self.source[k] for k in run] for is_heard, run in runs if not is_heard]
+        aligned = {index for index, _ in self.pairs}
+        runs = groupby(range(len(self.source)), key=aligned.__contains__)
+        found = [[self.source[k] for k in run] for is_aligned, run in runs if not is_aligned]
         return ["".join(run) for run in found if len(run) >= least]
 
     @property

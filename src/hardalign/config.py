@@ -110,7 +110,7 @@ class ModelConfig(_Settings):
         "inside", "Tags inside the word, before its letters, or beside it, for the decoder alone."
     )
     known_forms: Annotated[int, Meta(ge=0, le=100_000)] = option(
-        0, "Read so many other forms of a lemma beside it, from the training data."
+        0, "Number of other forms of the lemma to read beside it, from the training data."
     )
     _renamed: ClassVar[Mapping[str, str | None]] = {"rare_dropout": "unk_dropout"}
 
@@ -124,9 +124,11 @@ class TrainingConfig(_Settings):
     )
     epochs: Count = option(10, "Passes over the data (paper: at most); 0 writes the random model.")
     batch_size: AtLeastOne = option(32, "Pairs per step.")
-    learning_rate: Positive = option(3e-3, "Adam's, at its peak (auto) or at the start (paper).")
+    learning_rate: Positive = option(
+        3e-3, "Learning rate of Adam: the peak (auto) or the initial one (paper)."
+    )
     warmup: Share = option(0.1, "Share of the steps in which the rate rises to its peak (auto).")
-    weight_decay: Share = option(0.0, "Of AdamW.")
+    weight_decay: Share = option(0.0, "Weight decay of AdamW.")
     clip: Positive | None = option(
         None, "Largest norm of the gradient, of the mean over pairs (auto) or symbols (paper)."
     )
@@ -135,7 +137,7 @@ class TrainingConfig(_Settings):
         1e-5, "Training ends when the rate falls below it (paper)."
     )
     hallucinate: Count = option(
-        0, "Learn from so many made-up inflections too: real affixes around random stems."
+        0, "Number of hallucinated examples to add: real affixes around random stems."
     )
     seed: Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)] = option(
         0, "Weights, order and dropout follow from it."

@@ -50,7 +50,7 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
     replaced keeps its mode, and a symbolic link goes on pointing to it. What is no regular file, a
     device or a pipe, is written to as it is.
     """
-    with explained(path, "written"):
+    with os_errors_named(path, "written"):
         before = _status(path)
         if _is_stream(path, before):
             with path.open("wb") as file:
@@ -132,7 +132,7 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 def read_bytes(path: Path, limit: int = JSON_LIMIT) -> bytes:
     """Read a regular file of at most ``limit`` bytes."""
-    with explained(path, "read"):
+    with os_errors_named(path, "read"):
         status = _status(path)
         if status is None:
             raise HardalignError(f"{path}: no such file")
@@ -150,7 +150,7 @@ def check_regular(path: Path) -> None:
 
 def make_folder(path: Path) -> None:
     """Create a folder and its parents, or say why that cannot be."""
-    with explained(path, "written"):
+    with os_errors_named(path, "written"):
         if path.exists() and not path.is_dir():
             raise HardalignError(f"{path}: is a file, not a folder; choose another one")
         path.mkdir(parents=True, exist_ok=True)
@@ -167,7 +167,7 @@ _ADVICE = {
 
 
 @contextlib.contextmanager
-def explained(path: Path, action: str) -> Iterator[None]:
+def os_errors_named(path: Path, action: str) -> Iterator[None]:
     """Turn an ``OSError`` into one line: ``path`` cannot be read, or written."""
     try:
         yield
@@ -301,10 +301,10 @@ def locked(folder: Path, holder: str) -> Iterator[None]:
             if other.get("holder") != holder:
                 raise BusyError(f"{folder}: {_described(other)}") from None
         except OSError:
-            with explained(folder, "written"):
+            with os_errors_named(folder, "written"):
                 raise
     try:
-        with explained(folder, "written"):
+        with os_errors_named(folder, "written"):
             # Whatever is there, a link or a pipe, is not written to.
             (folder / HOLDER).unlink(missing_ok=True)
         write_json(folder / HOLDER, record)

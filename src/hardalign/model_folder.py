@@ -35,8 +35,8 @@ from hardalign.data.vocabulary import Vocabulary
 from hardalign.errors import HardalignError
 from hardalign.files import (
     check_regular,
-    explained,
     json_bytes,
+    os_errors_named,
     parse_json,
     read_bytes,
     read_json,
@@ -149,7 +149,7 @@ def read_description(folder: Path) -> Description:
         HardalignError: If a file is missing, damaged, or of a newer format.
     """
     path, vocabulary_path, forms_path = (folder / n for n in (CONFIG, VOCABULARY, KNOWN_FORMS))
-    with explained(folder, "read"):
+    with os_errors_named(folder, "read"):
         if not folder.is_dir():
             raise HardalignError(
                 f"{folder}: no such model folder; `hardalign train` makes one, and there are "
@@ -318,7 +318,7 @@ def read_tensors(
 
     ``check`` is shown the shapes of all arrays before any of them is read, and may refuse them.
     """
-    with explained(path, "read"):
+    with os_errors_named(path, "read"):
         if not path.exists():
             raise HardalignError(f"{path}: no such file; the model folder is incomplete")
         check_regular(path)
@@ -359,7 +359,7 @@ def _tensor_checksum(tensors: Mapping[str, NDArray[Any]], text: str) -> str:
 
 
 def bundled_folder(name: str) -> Path:
-    """Return the folder of a bundled model, which may be still to come."""
+    """Return the folder of a bundled model, which may not exist yet."""
     return _HERE / name
 
 
@@ -373,7 +373,7 @@ def find_model(model: str | Path) -> Path:
     if not isinstance(model, str | Path):
         raise HardalignError(f"a model must be a string or a path, not {model!r}")
     folder = Path(model)
-    with explained(folder, "read"):
+    with os_errors_named(folder, "read"):
         if (folder / RUN).is_file():
             return folder / MODEL
         if str(model) in BUNDLED and not folder.is_dir():
@@ -393,11 +393,11 @@ def find_language(folder: Path, name: str, tags: Sequence[str]) -> str:
     Raises:
         HardalignError: If the model does not have the language.
     """
-    names = {one.lower(): tag for tag, own in read_languages(folder).items() for one in own}
-    tag = name if name in tags else names.get(name.lower(), "")
+    languages = read_languages(folder)
+    names = {one.lower(): tag for tag, own in languages.items() for one in (tag, *own)}
+    tag = name if name in tags else names.get(name.lower().replace("_", "-"), "")
     if tag not in tags:
-        known = ", ".join(names or tags) or "none"
-        raise HardalignError(
-            f"{folder.name}: does not know the language {name!r}; it knows {known}"
-        )
+        known = ", ".join([own[-1] for own in languages.values()] or tags[:40])
+        advice = f"it knows {known}" if known else "it has one, so leave this out"
+        raise HardalignError(f"{folder.name}: does not know the language {name!r}; {advice}")
     return tag

@@ -7,7 +7,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import compress, islice, repeat
+from itertools import compress, groupby, islice, pairwise, product, repeat
 from pathlib import Path
 from typing import Any, NamedTuple, overload
 
@@ -28,7 +28,13 @@ from hardalign.data.vocabulary import (
     trimmed,
 )
 from hardalign.errors import HardalignError
-from hardalign.model_folder import Description, find_language, find_model, load_members
+from hardalign.model_folder import (
+    Description,
+    find_language,
+    find_model,
+    load_members,
+    read_languages,
+)
 from hardalign.search import (
     MAX_WIDTH,
     Hypothesis,
@@ -42,6 +48,8 @@ from hardalign.systems.batch import Targets, Words
 from hardalign.systems.model import Answering, build_members, indexer
 from hardalign.systems.parameters import ALIGNER_TABLE
 
+UNALIGNED = 3
+"""Letters in a row from which nothing came that are worth a remark."""
 FREED = (1 << 25) - (1 << 16)
 """Bytes; from 32 MB on the C library takes no notice."""
 
@@ -124,9 +132,10 @@ class Predictor:
         parameters: int = 0,
         lexicon: Lexicon | None = None,
         tags: Symbols = (),
+        languages: Symbols = (),
     ) -> None:
-        self._runtime, self.tags = runtime, tags
-        """Tags of all sources, which are then given without them."""
+        self._runtime, self.tags, self.languages = runtime, tags, languages
+        """Tags of all sources, which are then given without them; those that are languages."""
         self.description = description
         """The model's settings, format, vocabulary and data."""
         self.parameters = parameters
@@ -170,7 +179,7 @@ class Predictor:
         """Answer one string, or each of several; known words from the lexicon, if there is one.
 
         >>> g2p("read", nbest=2)[1].text
-        'R IY1 D'
+        'R EH1 D'
 
         Args:
             source: One or more; for a model trained with tags, each is ``lemma<TAB>TAG;TAG``.
@@ -245,8 +254,7 @@ class Predictor:
 
         The columns of alphas and alignments are those of what this returns.
         """
-        if not isinstance(example, Example):
-            raise HardalignError(f"it must be an Example, see `example`, not {example!r:.50}")
+        _require(Example, example)
         forms = self.description.known_forms
         if self.tags:
             example = replace(example, tags=self.tags)
@@ -278,7 +286,10 @@ class Predictor:
         Raises:
             HardalignError: If probability mass is asked for and the model's scores are not exact.
         """
+        _require(Iterable, examples)
+        _require(Search, search)
         require_int("threads", threads, 1)
+        require_int("first", first, 0)
         if search.mass is not None and self.system.score != "exact":
             raise HardalignError(
                 f"no probability mass can be covered: the scores of {self.description.model.system}"
@@ -324,42 +335,78 @@ class Predictor:
         ``ranked`` they stay in the lexicon's order. If more strings are wanted (``nbest``,
         ``mass``), those that the model finds come after them, unless ``fill`` is false. Without
         ``exact``, ``log_prob`` of known words may be left at 0. Samples are drawn from the model
-        alone. Blanks around a word are left out, and letters that the model does not have are
-        replaced by similar ones (*café* is read as *cafe*), unless it can copy them; ``folding``
-        counts them.
+        alone. Blanks around a word are left out, what has blanks inside is answered part by part,
+        without alignments, and letters that the model does not have are replaced by similar ones
+        (*café* is read as *cafe*), unless it can copy them; ``folding`` counts them.
         """
-        stream = iter(examples)
+        _require(Iterable, examples)
+        _require(Search, search)
         folding = folding or Folding(self.description.vocabulary.source)
+        stream = iter(examples)
         options: Any = {"alignments": alignments, "exact": exact, "threads": threads}
+        while window := list(islice(stream, WINDOW)):
+            parts = [self._parts(example) for example in window]
+            read = [self.look_up(part, folding) for own in parts for part in own]
+            found = self._found(read, search, ranked, fill, first, options)
+            for example, own in zip(window, parts, strict=True):
+                answers = next(found)
+                for _ in own[1:]:
+                    answers = _joined(example, answers, next(found), search)
+                yield answers
+            # Asked once more, it ends here. Where a generator is thrown away, its threads would be
+            # waited for in a place in which Python loses signals.
+            next(found, None)
+            first += len(window)
+
+    def _parts(self, example: Example) -> list[Example]:
+        """Return the parts of a source between blanks, if the model knows words alone."""
+        _require(Example, example)
+        source, alphabet = example.source, self.description.vocabulary.source
+        blanks = {symbol for symbol in source if symbol.isspace()}
+        words = not example.tags or set(example.tags) <= set(self.languages)
+        if not words or self.description.model.copying or not alphabet.unknown(blanks):
+            return [example]
+        groups = [tuple(own) for blank, own in groupby(source, str.isspace) if not blank]
+        spell = self.description.format.join_source
+        if len(groups) < 2:
+            return [example]
+        return [replace(example, source=own, text=spell(own)) for own in groups]
+
+    def _found(
+        self,
+        read: list[Example],
+        search: Search,
+        ranked: bool,
+        fill: bool,
+        first: int,
+        options: Any,
+    ) -> Iterator[list[Prediction]]:
+        """Yield the answers to examples whose targets are what the lexicon has."""
 
         def is_asked(example: Example) -> bool:
             return not example.targets or (fill and len(example.targets) < search.most)
 
-        while window := list(islice(stream, WINDOW)):
-            read = [self.look_up(example, folding) for example in window]
-            if search.samples is not None:
-                read = [replace(example, targets=()) for example in read]
-            known = self._known([one for one in read if one.targets], ranked=ranked, **options)
-            questions = [replace(one, targets=()) for one in read if is_asked(one)]
-            answers = self.answers(questions, search, first=first, **options)
-            for example in read:
-                own = next(known) if example.targets else []
-                found = next(answers) if is_asked(example) else []
-                others = [one for one in found if one.symbols not in example.targets]
-                yield _fewest(own + others, search) if own else found
-            # Asked once more, it ends here. Where a generator is thrown away, its threads would be
-            # waited for in a place in which Python loses signals.
-            next(answers, None)
-            first += len(window)
+        if search.samples is not None:
+            read = [replace(example, targets=()) for example in read]
+        known = self._known([one for one in read if one.targets], ranked=ranked, **options)
+        questions = [replace(one, targets=()) for one in read if is_asked(one)]
+        answers = self.answers(questions, search, first=first, **options)
+        for example in read:
+            own = next(known) if example.targets else []
+            found = next(answers) if is_asked(example) else []
+            others = [one for one in found if one.symbols not in example.targets]
+            yield _fewest(own + others, search) if own else found
+        next(answers, None)  # it ends
 
     def look_up(self, example: Example, folding: Folding | None = None) -> Example:
         """Return an example as ``respond`` asks it; its targets are what the lexicon has."""
         folding = folding or Folding(self.description.vocabulary.source)
-        source, look_up = trimmed(example.source, folding.alphabet), self.lexicon.pronunciations
-        targets = look_up(source)
+        source, known = trimmed(example.source, folding.alphabet), self.lexicon.pronunciations
+        targets = known(source, example.tags)
         unknown = not targets and folding.alphabet.unknown(source)
-        if unknown and not self.description.model.copying and (folded := folding.fold(source)):
-            source, targets = folded, look_up(folded)
+        if unknown and not self.description.model.copying:
+            source = folding.fold(source, partly=True) or source
+            targets = known(source, example.tags)
         return replace(example, source=source, targets=targets)
 
     def _known(
@@ -401,6 +448,7 @@ class Predictor:
             log p(y_i | y_<i, x) of each target symbol and the end, whose sum is log p(y | x). From
             a symbol on that the model cannot write, −inf.
         """
+        _require(Iterable, pairs)
         require_int("threads", threads, 1)
 
         def work(batch: Sequence[Encoded], _places: Sequence[int]) -> Iterator[list[float]]:
@@ -434,7 +482,9 @@ class Predictor:
             )
         if self.description.temperature != 1:
             raise HardalignError("particles estimate what was learned: load at temperature 1")
+        _require(Iterable, pairs)
         require_int("particles", particles, 1)
+        require_int("the seed", seed, 0)
         return (
             estimate(self._runtime, pair, particles, (seed, place))
             for place, pair in enumerate(self._encoded(pairs))
@@ -449,6 +499,7 @@ class Predictor:
             Each pair and its alignment; None where the target has symbols that the model cannot
             write (``indexer.unwritable``).
         """
+        _require(Iterable, pairs)
         require_int("threads", threads, 1)
 
         def work(
@@ -470,6 +521,25 @@ class Predictor:
             lambda question: pair_length(question.encoded),
             threads=threads,
         )
+
+    def looks_past(self, best: Prediction) -> bool:
+        """Return whether the model looked past ``UNALIGNED`` letters or more at once.
+
+        Whether these produced nothing, the alignment of the prediction tells.
+        """
+        forms = self.description.known_forms
+        if best.origin == "lexicon" or not best.alpha.size or forms is not None:
+            return False
+        # Where the model looked, between the last column before the source and the first after it.
+        looked = sorted({len(best.tags), *best.alpha[:-1].argmax(1).tolist()})
+        places = pairwise([*looked, best.alpha.shape[1] - 1])
+        return any(after - before > UNALIGNED for before, after in places)
+
+    def answered(self, best: Prediction) -> Example:
+        """Return a prediction's source, as the model read it, with the prediction as its target."""
+        source = self.description.format.source_symbols(best.source)
+        read = self.look_up(Example(source, tags=best.tags, text=best.source))
+        return replace(read, targets=(best.symbols,))
 
     def _question(self, example: Example, encode: Any) -> _Question:
         read = self.as_read(example)
@@ -534,6 +604,38 @@ class Predictor:
         if counts := Counter(unwritable):
             report = f"the target has symbols never seen in training: {symbol_counts(counts)}"
             warnings.warn(f"log p is -inf: {report}", UnknownSymbolsWarning, stacklevel=3)
+
+
+def _require(kind: type, *values: object) -> None:
+    """Require values of a type that a method takes."""
+    for value in values:
+        if not isinstance(value, kind) or isinstance(value, str):
+            raise HardalignError(f"expected {kind.__name__}, not {value!r:.50}; see `example`")
+
+
+def _joined(
+    example: Example, one: list[Prediction], other: list[Prediction], search: Search
+) -> list[Prediction]:
+    """Return the answers to a source by those to its first parts and to the next one."""
+    pairs = zip(one, other, strict=True) if search.samples is not None else product(one, other)
+    joined = [
+        replace(
+            first,
+            source=example.text,
+            text=f"{first.text} {then.text}",
+            symbols=first.symbols + then.symbols,
+            log_prob=first.log_prob + then.log_prob,
+            finished=first.finished and then.finished,
+            alpha=NOTHING.alpha,
+            alignment=None,
+            unknown=first.unknown + then.unknown,
+            origin=first.origin if first.origin == then.origin else "model",
+        )
+        for first, then in pairs
+    ]
+    if search.samples is not None:
+        return joined
+    return _fewest(sorted(joined, key=lambda both: -both.log_prob), search)
 
 
 def _fewest(predictions: list[Prediction], search: Search) -> list[Prediction]:
@@ -607,13 +709,17 @@ def load(
         files = [lexicon] if isinstance(lexicon, str | Path) else lexicon
         if not isinstance(files, Sequence):
             raise HardalignError(f"a lexicon must be a file or several of them, not {lexicon!r}")
-        beside = folder / (f"lexicon-{fixed[0]}.tsv" if fixed else BESIDE)
+        languages = fixed or description.vocabulary.source.tags
+        beside = {() if fixed else (tag,): folder / f"lexicon-{tag}.tsv" for tag in languages}
+        beside[()] = beside.get((), folder / BESIDE)
         known = read_lexicon(
             files,
             description.format,
             description.vocabulary.target,
-            beside if beside.is_file() else None,
+            {tags: path for tags, path in beside.items() if path.is_file()},
         )
-    predictor = Predictor(runtime, description, parameters, known, fixed)
+    predictor = Predictor(
+        runtime, description, parameters, known, fixed, tuple(read_languages(folder))
+    )
     predictor.ipa = ipa
     return predictor

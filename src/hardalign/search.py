@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardalign.batches import Aligned, Batch, in_batches
-from hardalign.data.vocabulary import BEGIN, END, Encoded
+from hardalign.data.vocabulary import BEGIN, END, LENGTH_LIMIT, Encoded
 from hardalign.errors import HardalignError
 from hardalign.systems.lattice import quiet
-from hardalign.systems.model import LENGTH_LIMIT, Answering
+from hardalign.systems.model import Answering
 from hardalign.systems.ops.numpy import Bools, Floats, Ints, logsumexp
 
 DEFAULT_BEAM = 5
@@ -166,8 +166,8 @@ class History:
     Nothing is copied while hypotheses multiply and die; strings are read off at the end.
     """
 
-    def __init__(self, silent: int) -> None:
-        self._silent, self._size = silent, 0
+    def __init__(self, step_action: int) -> None:
+        self._step_action, self._size = step_action, 0
         self._visits: list[tuple[Ints, Ints, Floats]] = []
 
     def visit(self, parents: Ints, actions: Ints, alpha: Floats) -> Ints:
@@ -193,8 +193,8 @@ class History:
         hypotheses = []
         for path, chosen, start, score in zip(paths, actions, first, scores.tolist(), strict=True):
             path, chosen = path[start:], chosen[start:]
-            if self._silent >= 0:
-                writing = chosen != self._silent
+            if self._step_action >= 0:
+                writing = chosen != self._step_action
                 path, chosen = path[writing], chosen[writing]
             symbols = chosen.tolist()
             if finished := symbols[-1:] == [END]:
@@ -208,13 +208,13 @@ def greedy(batch: Batch, which: Ints, tolerance: float = 0.0) -> list[Hypothesis
 
     ``tolerance`` is how much probability may be left out of each step.
     """
-    return _walk(batch, which, lambda log_probs, *_: np.asarray(log_probs.argmax(-1)), tolerance)
+    return _decode(batch, which, lambda log_probs, *_: np.asarray(log_probs.argmax(-1)), tolerance)
 
 
 def sample(batch: Batch, which: Ints, noise: Floats) -> list[Hypothesis]:
     """Draw one string from the model's distribution for each word of ``which`` [N].
 
-    ``noise`` [N, steps] is uniform in [0, 1): one number for each action, silent or not.
+    ``noise`` [N, steps] is uniform in [0, 1): one number for each action, STEP included.
     """
 
     def choose(log_probs: Floats, walkers: Ints, step: int) -> Ints:
@@ -223,7 +223,7 @@ def sample(batch: Batch, which: Ints, noise: Floats) -> list[Hypothesis]:
         mass /= mass[:, -1:]
         return np.asarray((mass > noise[walkers, step, None]).argmax(-1))
 
-    return _walk(batch, which, choose, 0.0)
+    return _decode(batch, which, choose, 0.0)
 
 
 def _draw_samples(
@@ -245,7 +245,7 @@ def uniform_noise(seeds: Sequence[Sequence[int]], lengths: Sequence[int]) -> Flo
 
     Each row depends on its own seed alone.
     """
-    # As many symbols as the limit has, and a silent action for every source symbol.
+    # As many symbols as the limit has, and a STEP for every source symbol.
     steps = [(LENGTH_LIMIT + 1) * length for length in lengths]
     rows = np.zeros((len(seeds), max(steps)))
     for row, seed, length in zip(rows, seeds, steps, strict=True):
@@ -253,7 +253,7 @@ def uniform_noise(seeds: Sequence[Sequence[int]], lengths: Sequence[int]) -> Flo
     return rows
 
 
-def _walk(
+def _decode(
     batch: Batch, which: Ints, choose: Callable[[Floats, Ints, int], Ints], tolerance: float
 ) -> list[Hypothesis]:
     """Follow one path per row to its end; rows that are finished leave the batch.
@@ -355,7 +355,7 @@ def beam_search(
     a beam of width 1 is greedy search. Where no string was finished, the best that the length limit
     cut off is the only answer.
 
-    Where a model has a silent action, hypotheses are paths, and paths that write the same string
+    Where a model has a STEP action, hypotheses are paths, and paths that write the same string
     are added up as they end: the sum is over the paths that were met, a lower bound. Otherwise,
     where a single string is wanted, greedy search goes first, and nothing less probable than its
     answer is followed, which halves the work.
@@ -410,7 +410,7 @@ def _only(candidates: Candidates, mask: Bools) -> Candidates:
 
 
 def _continued(
-    beam: Candidates, alive: Bools, prefixes: Ints, log_probs: Floats, count: int, silent: int
+    beam: Candidates, alive: Bools, prefixes: Ints, log_probs: Floats, count: int, step_action: int
 ) -> Candidates:
     """Return the best ``count`` continuations of each word's candidates [W, B].
 
@@ -423,7 +423,7 @@ def _continued(
     index = best_columns(scores, count)
     cell, action = index // actions, index % actions + END
     found = np.take_along_axis(beam, cell, 1)
-    writes = action != silent
+    writes = action != step_action
     with np.errstate(over="ignore"):
         mixed = (found["spelled"] + action) * _MIX
     found["spelled"] = np.where(writes, mixed ^ (mixed >> 31), found["spelled"])
@@ -477,8 +477,8 @@ def _collect(found: Candidates, word: Ints, new: Candidates, merge: bool) -> Non
 def _promising(scores: Floats, ended: Floats, keep: int, mass: float, paths: bool) -> Bools:
     """Return which hypotheses [W, B] may still lead to a string that is wanted.
 
-    To beat is the last of the ``keep`` best of ``ended`` [W, width], or the last that the ``mass``
-    needs.
+    The threshold is the worst of the ``keep`` best of ``ended`` [W, width], or the last one that
+    the ``mass`` needs.
     """
     best = ended[:, :keep]
     last = (np.exp(best).cumsum(1) < mass).sum(1, keepdims=True)

@@ -374,7 +374,10 @@ def test_tags_and_languages_of_all_words(command: Command, tmp_path: Path) -> No
     model = write_model(tmp_path / "model", examples=examples, layout=FORMATS["sigmorphon"])
     (model / "languages.json").write_text('{"deu": ["de", "German"], "fra": ["fr", "French"]}')
     (model / "lexicon-fra.tsv").write_text("ba\tA A\n")
-    asked = rows(command("predict", model, "--scores", stdin=b"ab\tdeu\nba\tfra\n").out)
+    alone = ("predict", model, "--scores", "--no-lexicon")
+    asked = rows(command(*alone, stdin=b"ab\tdeu\nba\tfra\n").out)
+    known = rows(command("predict", model, stdin=b"ba\tdeu\nba\tfra\n").out)
+    assert known[1] == ["ba", "A A", "fra"] != known[0]
     for name in ("--tags=deu", "--language=deu", "--language=de", "--language=german"):
         (found,) = rows(command("predict", model, name, "--scores", stdin=b"ab\n").out)
         assert found == asked[0][:3]
@@ -386,9 +389,21 @@ def test_tags_and_languages_of_all_words(command: Command, tmp_path: Path) -> No
     text = command("predict", model, "--language=fr", "--text", stdin=b"ba, ba!\n").out
     assert text == "A A, A A!\n"
     wrong = command("predict", model, "--language=es", stdin=b"ab\n")
-    assert_complains(wrong, "does not know the language 'es'; it knows de, german, fr, french")
+    assert_complains(wrong, "does not know the language 'es'; it knows German, French")
     assert_complains(command("predict", model, "--tags=spa", stdin=b"a\n"), "has no tag 'spa'")
     assert "2: German (deu, de), French (fra, fr)" in command("info", model).out
+
+
+def test_tags_of_all_words_are_printed(command: Command, tmp_path: Path) -> None:
+    examples = [Example(("a", "b"), (("A",),), ("V", "PST"))]
+    model = write_model(tmp_path / "model", examples=examples, layout=FORMATS["sigmorphon"])
+    line = rows(command("predict", model, stdin=b"ab\tV;PST\n").out)
+    for more in ((), ("--format", "sigmorphon")):
+        found = command("predict", model, "--tags", "V;PST", *more, stdin=b"ab\n")
+        assert rows(found.out) == line
+        assert line[0][2] == "V;PST"
+    found = command("predict", model, "--tags", "V;PST", "--jsonl", stdin=b"ab\n")
+    assert json.loads(found.out)["tags"] == ["V", "PST"]
 
 
 def test_a_standard_input_that_nobody_else_holds(model: Path) -> None:

@@ -155,7 +155,7 @@ def test_the_lexicon_beside_a_model(tmp_path: Path) -> None:
     beside, mine = tmp_path / "lexicon.tsv", tmp_path / "mine"
     beside.write_text(BESIDE, encoding="utf-8")
     mine.write_text("net\tN\nnew\tN Z\n")
-    known = read([mine], ENGLISH, beside=beside)
+    known = read([mine], ENGLISH, beside={(): beside})
     entries = [line.split("\t") for line in BESIDE.splitlines()]
     for word in dict(entries):
         expected = [phones for one, phones in entries if one == word]
@@ -167,10 +167,38 @@ def test_the_lexicon_beside_a_model(tmp_path: Path) -> None:
     assert known.pronunciations(tuple("based")) == (("B", "EY1", "S", "T"),)
     assert known.pronunciations(tuple("a's")) == ()  # of words with three letters or more
     assert len(known) == 7
-    french = read([], ENGLISH - {"IH0"}, beside=beside)
+    french = read([], ENGLISH - {"IH0"}, beside={(): beside})
     assert french.pronunciations(tuple("net's")) == ()
     beside.write_bytes(b"")
-    assert read([], beside=beside).pronunciations(("a",)) == ()
+    assert read([], beside={(): beside}).pronunciations(("a",)) == ()
+
+
+def test_a_damaged_lexicon_beside_a_model(tmp_path: Path) -> None:
+    beside = tmp_path / "lexicon.tsv"
+    for content in (b"cab\tK", b"a\tA\ncab\tK", b"cab\tK\n\n\n", b"a\ncab\tK\n"):  # no end; no TAB
+        beside.write_bytes(content)
+        assert read([], beside={(): beside}).pronunciations(tuple("cab")) == (("K",),)
+    beside.write_bytes(b"cab\t\xff\n")
+    known = read([], beside={(): beside})
+    assert len(known) == 1
+    with pytest.raises(HardalignError, match="damaged: it is not UTF-8"):
+        known.pronunciations(tuple("cab"))
+
+
+def test_many_probabilities_take_linear_time(tmp_path: Path) -> None:
+    known = lexicon(tmp_path, f"of {'0.1 ' * 500_000}V\n")  # minutes, where each is taken off
+    assert known.pronunciations(("o", "f")) == (("V",),)
+
+
+def test_each_language_has_a_lexicon_of_its_own(tmp_path: Path) -> None:
+    files = {(tag,): tmp_path / f"{tag}.tsv" for tag in ("fra", "deu")}
+    for (tag,), file in files.items():
+        file.write_text(f"a\t{tag[0].upper()}\n", encoding="utf-8")
+    known = read([], ("D", "F"), beside=files)
+    assert known.pronunciations(("a",), ("deu",)) == (("D",),)
+    assert known.pronunciations(("a",), ("fra",)) == (("F",),)
+    assert known.pronunciations(("a",), ("ita",)) == known.pronunciations(("a",)) == ()
+    assert len(known) == 1
 
 
 @pytest.mark.parametrize(

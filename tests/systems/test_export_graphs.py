@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hardalign.data.vocabulary import BEGIN, END, UNKNOWN, Encoded
+from hardalign.data.vocabulary import BEGIN, END, LENGTH_LIMIT, UNKNOWN, Encoded
 from hardalign.systems.export import export_onnx, record
-from hardalign.systems.model import LENGTH_LIMIT
 from hardalign.systems.ops import onnx as onnx_ops
 from helpers import TINY, random_pair, random_pairs, tiny_description, tiny_tensors
 from systems.onnx_helpers import VARIANTS, Pair, following, run

@@ -39,7 +39,7 @@ class FakePredictor(Predictor):
         self.description: Any = SimpleNamespace(
             format=layout, vocabulary=vocabulary, model=model, known_forms=None
         )
-        self.lexicon = Lexicon(layout)
+        self.lexicon, self.languages = Lexicon(layout), ()
         self.asked: list[str] = []
 
     def as_read(self, example: Example) -> Example:

@@ -21,7 +21,7 @@ from hardalign.cli.console import STDOUT, lines_to, note, note_score_kind, watch
 from hardalign.cli.remarks import Remarks
 from hardalign.data.formats import Example
 from hardalign.data.reading import Skipped, read_examples, read_lines
-from hardalign.data.text import plural
+from hardalign.data.text import Symbols, plural
 from hardalign.data.vocabulary import Folding
 from hardalign.errors import HardalignError
 from hardalign.predictor import Prediction, Predictor, load
@@ -67,11 +67,11 @@ def predict(
     of the source (begin and end symbols included); if one does, it is reported. What comes through
     a pipe is answered as it comes.
 
-    Without other wishes the search is greedy: the best symbol at every step.
+    The default is greedy search: the best symbol at every step.
 
     Args:
         file: File of sources; - is standard input; gzip is recognised.
-        beam: Follow so many hypotheses side by side; 1 is greedy. (default: 1, with --nbest more)
+        beam: Beam width; 1 is greedy search. (default: 1, with --nbest more)
         nbest: Print the K most probable strings found, best first, each on a line. Where fewer are
             found, fewer are printed and that is reported. (default beam: K, at least 5)
         mass: Print the fewest strings that together have at least probability P, and a last
@@ -91,7 +91,7 @@ def predict(
             source-target, from 0, as hardalign align prints them.
         jsonl: Print one JSON object per input line: source and predictions, each with text,
             symbols, log_prob and finished (false if it was cut off).
-        tags: Of all sources, which then have none of their own: deu, or V;PST.
+        tags: Tags of all sources, which then have none of their own: deu, or V;PST.
         ipa: Write ARPAbet as IPA, with stress marks before syllables.
         text: The file is running text: words are pronounced, all else stays as it is.
         numbers: In a text, read numbers, years, ordinals, currency, times, percentages and common
@@ -135,6 +135,9 @@ def predict(
     if spell_capitals or numbers:
         raise HardalignError(f"--{'numbers' if numbers else 'spell-capitals'} goes with --text")
     skipped, layout = Skipped(), files.resolve(description.format)
+    if predictor.tags:
+        layout = replace(layout, columns=tuple(one for one in layout.columns if one != "tags"))
+    all_tags = () if predictor.languages else predictor.tags
     examples = read_examples(file, layout, "prediction", skipped=skipped)
     folding = Folding(description.vocabulary.source)
     remarks = Remarks(predictor, nbest or 1, mass)
@@ -152,18 +155,18 @@ def predict(
             for predictions in watched(answers, "words", printed=output in STDOUT):
                 remarks.see(predictions)
                 if jsonl:
-                    content = _object(predictions, mass, ipa)
+                    content = _object(predictions, all_tags, mass, ipa)
                     lines.write(dumps(content, ensure_ascii=False) + "\n")
                     continue
-                covered = cumulative_probability(predictions)
-                for one, so_far in zip(predictions, covered, strict=True):
+                cumulative = cumulative_probability(predictions)
+                for one, so_far in zip(predictions, cumulative, strict=True):
                     columns = [one.source, _spelled(one, ipa)]
                     columns += [f"{one.log_prob:.6f}"] if scores else []
                     columns += [f"{so_far:.6f}"] if mass is not None else []
                     if alignments:
                         columns.append(one.alignment.pharaoh() if one.alignment else "")
-                    if one.tags:  # last, so that other columns are where they always are
-                        columns.append(layout.tag_separator.join(one.tags))
+                    if one.tags or all_tags:  # last: other columns stay in their places
+                        columns.append(layout.tag_separator.join(one.tags or all_tags))
                     lines.write("\t".join(columns) + "\n")
             lines.flush()
     note(skipped.report(file, "answered with an empty prediction"))
@@ -220,9 +223,11 @@ def _pronounce(predictor: Predictor, file: str, output: Path | None, **options: 
         note(remark)
 
 
-def _object(predictions: list[Prediction], mass: float | None, ipa: bool) -> dict[str, Any]:
+def _object(
+    predictions: list[Prediction], all_tags: Symbols, mass: float | None, ipa: bool
+) -> dict[str, Any]:
     """Return all predictions for one source."""
-    source, tags = predictions[0].source, predictions[0].tags
+    source, tags = predictions[0].source, predictions[0].tags or all_tags
     content: dict[str, Any] = {"source": source} | ({"tags": tags} if tags else {})
     content["origin"] = predictions[0].origin
     # A blank line has no source, and its empty prediction is not the model's.
@@ -337,8 +342,9 @@ def lexicon(
         with lines_to(output) as lines:
             for word in written:
                 lines.writelines(kept[word])
-    of_them = f", {known_count} of them known" if known_count else ""
     computed = len(todo) - known_count
+    known_count += len(silences)
+    of_them = f", {known_count} of them known" if known_count else ""
     note(f"{plural(len(written), 'word', 'words')} written{of_them}; {computed} computed now")
     if left_out := dictionary.left_out:
         one, more = "word got no pronunciation and is", "words got no pronunciation and are"

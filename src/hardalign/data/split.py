@@ -14,7 +14,7 @@ from hardalign.data.formats import Example, Format
 from hardalign.data.reading import Skipped, file_name, read_examples
 from hardalign.data.text import Symbols, plural
 from hardalign.errors import HardalignError
-from hardalign.files import check_regular, explained, make_folder, write_bytes
+from hardalign.files import check_regular, make_folder, os_errors_named, write_bytes
 
 
 @dataclass(frozen=True)
@@ -60,11 +60,11 @@ def split_file(
     part_of = _deal(sources, {"test": test, "dev": dev}, seed, file_name(file))
     suffix = ".xml" if format.is_xml else ".tsv"
     paths = {part: out / f"{part}{suffix}" for part in ("train", "dev", "test")}
-    present = [path for path in paths.values() if path.exists()]
-    if present and not overwrite:
-        raise HardalignError(f"{present[0]} is there already; choose another folder, or overwrite")
+    existing = [path for path in paths.values() if path.exists()]
+    if existing and not overwrite:
+        raise HardalignError(f"{existing[0]} is there already; choose another folder, or overwrite")
     for part in {"dev", "test"} - set(part_of.values()):
-        if paths[part] in present:  # what it has may now be in the other parts too
+        if paths[part] in existing:  # what it has may now be in the other parts too
             raise HardalignError(
                 f"{paths[part]} is there already, and this split has no {part}; remove it, or "
                 "choose another folder"
@@ -93,7 +93,7 @@ def _write_together(out: Path, contents: dict[Path, bytes]) -> None:
     staging = out / ".split.part" if out.is_dir() else out.parent / f".{out.name[:60]}.split.part"
     for path in contents:
         check_regular(path)
-    with explained(out, "written"):
+    with os_errors_named(out, "written"):
         try:
             with contextlib.suppress(FileNotFoundError):  # of a process that was killed
                 shutil.rmtree(staging)

@@ -21,6 +21,8 @@ from hardalign.errors import HardalignError
 
 PAD, BEGIN, UNKNOWN, END = range(4)  # reserved ids, the same on the source and the target side
 RESERVED = 4
+LENGTH_LIMIT = 4
+"""No prediction is longer than this many times its source, begin and end included."""
 APOSTROPHES, HYPHENS = "'’ʼ＇´`", "-‐‑"
 """Marks of which each is read as any other that the model has, and left out where it has none,
 since they have no sound of their own."""
@@ -260,8 +262,10 @@ class Folding:
     changes: Counter[tuple[str, str]] = field(default_factory=Counter)
     """How often a letter was read as others."""
 
-    def fold(self, symbols: Symbols) -> Symbols | None:
+    def fold(self, symbols: Symbols, partly: bool = False) -> Symbols | None:
         """Return a word in the model's letters, or None if one of them is like none of these.
+
+        ``partly`` keeps such letters as they are.
 
         A letter that the model does not have is read as the ones it stands for (ﬁ as fi), loses its
         marks (é is read as e), is replaced by what ``LIKE`` says (ß as ss), or becomes a small
@@ -273,8 +277,10 @@ class Folding:
         for symbol in symbols:
             marks = next((marks for marks in (APOSTROPHES, HYPHENS) if symbol in marks), "")
             letters = self._folded(symbol, marks)
-            if letters is None:
+            if letters is None and not partly:
                 return None
+            if letters is None:
+                letters = (symbol,)
             if letters != (symbol,) and not (letters and set(letters) <= set(marks)):
                 changes.append((symbol, "".join(letters)))
             folded += letters
@@ -287,7 +293,7 @@ class Folding:
         plain = "".join(part for part in parts if unicodedata.category(part)[0] != "M")
         lower, whole = symbol.lower(), unicodedata.normalize("NFKC", symbol)
         small = lower, whole.lower(), plain.lower(), LIKE.get(lower, lower)
-        likes = *marks, whole, plain, LIKE.get(symbol, symbol), *small
+        likes = *marks, whole, plain, LIKE.get(symbol, symbol), *small, _hiragana(symbol)
         for letters in ((symbol,), *map(tuple, likes)):
             if letters and not self.alphabet.unknown(letters):
                 return letters
@@ -301,6 +307,11 @@ class Folding:
         shown = ", ".join(f"{one} as {other or 'nothing'} × {n}" for (one, other), n in changes)
         more = f" and {len(self.changes) - 20} more" if len(self.changes) > 20 else ""
         return f"letters that the model does not have were read as others: {shown}{more}"
+
+
+def _hiragana(symbol: str) -> str:
+    """Return a katakana letter as hiragana."""
+    return chr(ord(symbol) - 0x60) if len(symbol) == 1 and "ァ" <= symbol <= "ヶ" else symbol
 
 
 def trimmed(source: Symbols, alphabet: Alphabet) -> Symbols:

@@ -17,12 +17,11 @@ from onnx import ModelProto, TensorProto, helper
 
 from hardalign import __version__
 from hardalign.config import ModelConfig
-from hardalign.data.vocabulary import BEGIN, END, PAD, RESERVED, UNKNOWN, Vocabulary
+from hardalign.data.vocabulary import BEGIN, END, LENGTH_LIMIT, PAD, RESERVED, UNKNOWN, Vocabulary
 from hardalign.errors import HardalignError
 from hardalign.files import sha256, whole_file, write_bytes
 from hardalign.systems.attention import Memory, State, WithoutInputFeeding
 from hardalign.systems.batch import Words
-from hardalign.systems.model import LENGTH_LIMIT
 from hardalign.systems.ops import Array
 from hardalign.systems.ops.onnx import OnnxOps, Recorded
 from hardalign.systems.table import SYSTEMS, find_system, model_class

@@ -32,9 +32,6 @@ from hardalign.systems.ops.numpy import NumpyOps
 from hardalign.systems.parameters import Parameters
 from hardalign.systems.table import find_system, model_class
 
-LENGTH_LIMIT = 4
-"""No prediction is longer than this many times its source, begin and end included."""
-
 AlignmentKind = Literal["posterior", "attention", "path"]
 Objective = Literal["likelihood", "positions", "paths", "particles"]
 ScoreKind = Literal["exact", "decoding rule", "best path"]

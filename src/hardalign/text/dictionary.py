@@ -10,11 +10,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from hardalign.data.formats import Example, Format
 from hardalign.data.lexicon import VARIANT
 from hardalign.data.text import normalize, segment
 from hardalign.errors import HardalignError, InputError
-from hardalign.files import explained, write_bytes
+from hardalign.files import os_errors_named, write_bytes
 from hardalign.predictor import Predictor
 from hardalign.search import Search
 from hardalign.text.ipa import ipa_symbols
@@ -68,7 +70,10 @@ class Dictionary:
         ``hardalign.text.running`` reads them.
         """
         spell, separator = self._layout.join_source, self._layout.source_separator
+        silences = dict(self._predictor.lexicon.silences)
         for line in lines:
+            if line.strip() in silences:  # <unk>, which is written as it is
+                continue
             for word, source in self._reader.words(line):
                 # A word is written as in text, also if the model's own files have "w o r d".
                 text = spell(word).replace(separator, "")
@@ -119,11 +124,16 @@ def write_entry(entry: Entry, style: str, layout: Format, *, ipa: bool = False) 
     Speech tools expect blanks between symbols, whatever the model's format has. ``ipa`` writes
     ARPAbet as IPA.
     """
-    highest = max(log_prob for log_prob, _ in entry.pronunciations)
-    for number, (log_prob, text) in enumerate(entry.pronunciations, start=1):
+    found: dict[str, float] = {}
+    for log_prob, text in entry.pronunciations:
         if style != "tsv" or ipa:
             symbols = segment(normalize(text, layout.normalization), layout.target_separator)
             text = " ".join(ipa_symbols(symbols) if ipa else filter(str.strip, symbols))
+        # Without stress two may be one.
+        found[text] = float(np.logaddexp(found.get(text, -math.inf), log_prob))
+    highest = max(found.values())
+    best_first = sorted(found.items(), key=lambda one: -one[1])
+    for number, (text, log_prob) in enumerate(best_first, start=1):
         # If even the best is −inf, they are alike.
         share = math.exp(log_prob - highest) if highest > -math.inf else 1.0
         yield _LINES[style].format(
@@ -141,7 +151,7 @@ def read_entries(path: Path, style: str) -> dict[str, list[str]]:
     entries: dict[str, list[str]] = {}
     if not path.is_file():
         return entries
-    with explained(path, "read"):
+    with os_errors_named(path, "read"):
         content = path.read_bytes()
     if path.suffix == PARTIAL:
         content = content[: content.rfind(b"\n") + 1]
@@ -169,7 +179,7 @@ def partial_file(
         yield lambda _: None
         return
     path = output.with_name(output.name + PARTIAL)
-    with explained(path, "written"):
+    with os_errors_named(path, "written"):
         path.touch(mode=0o600)
         write_bytes(path, "".join(line for lines in kept.values() for line in lines).encode())
         try:
