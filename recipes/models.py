@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -207,7 +208,8 @@ def write_lexicon(file: Path, out: Path) -> None:
 
 def measure(recipe: Recipe, data: Mapping[str, Path], folder: Path, out: Path) -> dict[str, Any]:
     """Returns test figures of the measured model in half precision, without any lexicon."""
-    test = evaluation_items(read_examples(data["test"], recipe.format, "evaluation"))
+    layout = read_description(folder / "model").format  # of Hangul, letters
+    test = evaluation_items(read_examples(data["test"], layout, "evaluation"))
     halved = folder / "halved"
     pack(folder / "model", halved, read_description(folder / "model").temperature)
     best, original = (predictions(where, test) for where in (halved, folder / "model"))
@@ -219,9 +221,10 @@ def measure(recipe: Recipe, data: Mapping[str, Path], folder: Path, out: Path) -
         "words": len(test),
         "changed by half precision": changed,
     }
-    found = [one.symbols for one in best]
-    content |= figures(found, test)
     right = [one.symbols in item.targets for one, item in zip(best, test, strict=True)]
+    found = [layout.counted(one.symbols) for one in best]
+    test = [replace(e, targets=tuple(map(layout.counted, e.targets))) for e in test]
+    content |= figures(found, test)
     content["ece"] = round(calibration_error([exp(one.log_prob) for one in best], right), 4)
     if recipe.language == "English" and recipe.task == "grapheme to phoneme":
         bare = [replace(e, targets=tuple(map(unstressed, e.targets))) for e in test]
@@ -238,9 +241,16 @@ def measure(recipe: Recipe, data: Mapping[str, Path], folder: Path, out: Path) -
         shown = test[:: max(1, len(test) // SAMPLE)][:SAMPLE]
         lines = [line(recipe.format, e, target) for e in shown for target in e.targets]
         write_bytes(out / "sample.tsv", "".join(lines).encode())
-        symbols = [one.symbols for one in predictions(out, shown)]
+        symbols = [layout.counted(one.symbols) for one in predictions(out, shown)]
         content["sample"] = {"words": len(shown), **figures(symbols, shown)}
     return content
+
+
+def licence(name: str) -> str:
+    """Returns what the card of a model says of its licence."""
+    card = Path(__file__).with_name("cards") / f"{name}.md"
+    (text,) = re.findall(r"^\| licence \| (.*) \|$", card.read_text("utf-8"), re.MULTILINE)
+    return str(text)
 
 
 def describe(
@@ -348,7 +358,7 @@ def main() -> None:
     if name == "g2p":
         write_json(out / LANGUAGES, wikipron.NAMES)
     result = measure(recipe, data, folder, out)
-    write_json(out / FIGURES, result)
+    write_json(out / FIGURES, {**result, "licence": licence(name)})
     card = describe(name, data, result, folder, out)
     write_bytes(out / "README.md", card.encode())
     print(card)

@@ -175,15 +175,15 @@ def _heat_map(ax: Axes, panel: Panel, cell: float) -> QuadMesh:
     """Draw a heat map: target symbols from top to bottom, source symbols from left to right."""
     from rich.cells import cell_len
 
-    many = panel.weights.size > MANY
+    is_large = panel.weights.size > MANY
     mesh = ax.pcolormesh(
         panel.weights,
         cmap="Blues",  # one hue: only darkness counts, also for eyes and printers without colours
         vmin=0,
         vmax=1,
-        edgecolors="none" if many else "#dddddd",
-        linewidth=0 if many else 0.4,
-        rasterized=many,
+        edgecolors="none" if is_large else "#dddddd",
+        linewidth=0 if is_large else 0.4,
+        rasterized=is_large,
     )
     ax.invert_yaxis()
     ax.set_title(panel.title.replace(": ", "\n"), fontsize=9)

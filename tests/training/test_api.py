@@ -123,7 +123,7 @@ def test_hallucinations_change_what_is_learned_and_no_symbol(tmp_path):
 
 
 def test_what_cannot_be_invented_leaves_no_folder(tmp_path):
-    with pytest.raises(hardalign.HardalignError, match="cannot invent examples"):
+    with pytest.raises(hardalign.HardalignError, match="cannot hallucinate examples"):
         train(out=tmp_path / "m", hallucinate=5)
     assert not (tmp_path / "m").exists()
 

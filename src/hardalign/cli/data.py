@@ -41,7 +41,7 @@ def check(
     json: opt.Json = False,
     files: opt.PairOptions = opt.PairOptions(),
 ) -> None:
-    """Say what is odd in a data set, before an hour is spent on it.
+    """Check a data set for common problems before training.
 
     $ hardalign check lexicon.tsv --format lexicon
     $ hardalign check test.tsv --against train.tsv --format lexicon

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from json import loads
 from pathlib import Path
@@ -18,6 +19,7 @@ from hardalign.model_folder import (
     BUNDLED,
     METRICS,
     WEIGHTS,
+    bundled_folder,
     describe_bundled,
     find_model,
     load_folder,
@@ -37,7 +39,8 @@ def info(model: Positional[opt.OptionalModel] = None) -> None:
     $ hardalign info runs/g2p
 
     Args:
-        model: Folder of a trained model, or the name of a bundled one; without it, what there is.
+        model: Folder of a trained model, or the name of a bundled one.
+            (default: list systems and bundled models)
     """
     if model is None:
         for name, system in (SYSTEMS | outside_systems()).items():
@@ -74,8 +77,14 @@ def info(model: Positional[opt.OptionalModel] = None) -> None:
         "temperature": f"{description.temperature:g}",
     }
     if languages := read_languages(folder):
-        named = (f"{own[-1]} ({', '.join((tag, *own[:-1]))})" for tag, own in languages.items())
+        named = (f"{own[-1]} ({tag}, {own[0]})" for tag, own in languages.items())
         rows["languages"] = f"{len(languages)}: {', '.join(named)}"
+    if len(predictor.lexicon):
+        rows["lexicon"] = f"{len(predictor.lexicon):,} known words, looked up first"
+    if model in BUNDLED and folder == bundled_folder(model):
+        figures = describe_bundled(model)
+        rows["measured"] = f"WER {figures['wer']:.1f} on {figures['words']:,} held-out words"
+        rows["licence"] = re.sub(r"[*`]|\]\([^)]*\)|\[", "", figures["licence"])
     if ensemble:
         systems = [read_description(path).model.system for path in ensemble]
         rows["members"] = f"{len(ensemble)}: {', '.join(systems)}"
@@ -183,7 +192,7 @@ def export(model: opt.Model, file: Annotated[Path, Positional, opt.arg("FILE.onn
     (previous) it makes log_probs and alpha of the next symbol, and next_h for the h of the next
     step, next_c for its c and so on. Sizes of batches and lengths are free. The symbols' numbers
     and the format are in FILE.json, and in the metadata of both graphs. docs/examples in the
-    repository has programs that predict with them. The system must be one whose decoder is not fed:
+    repository has programs that predict with them. The system must be one without input feeding:
     hard, soft, hard-sampled, hard-prior, hard-hmm or hard-monotonic.
 
     Args:

@@ -52,11 +52,11 @@ PairFile = Annotated[
 ]
 Beam = Annotated[
     Optional[int],
-    optional("N", "Follow so many hypotheses side by side. (default: 1, greedy)"),
+    optional("N", "Beam width. (default: 1, greedy search)"),
 ]
 Threads = Annotated[
     Optional[int],
-    optional("N", "How many batches of words to work on at a time. (default: one per core)"),
+    optional("N", "Number of threads. (default: one per core)"),
 ]
 Json = Annotated[bool, tyro.conf.arg(help="Print one JSON object.")]
 Output = Annotated[
@@ -71,7 +71,7 @@ Language = Annotated[
     Optional[str],
     optional(
         "TEXT",
-        "Of all sources, for a model of several languages such as g2p: de, German or deu.",
+        "Language of all words, for a model of several such as g2p: de, German or deu.",
     ),
 ]
 Lexicons = Annotated[

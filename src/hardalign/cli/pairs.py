@@ -46,8 +46,8 @@ def score(
         per_symbol: Add a column: the log-probabilities of the target's symbols and of its end,
             separated by blanks, whose sum is the score.
         particles: For hard-feed and hard-feed-reinforce, estimate log p(target | source), which
-            they cannot compute, by so many particles: their mean weight is an unbiased estimate of
-            the probability.
+            they cannot compute, with K particles: their mean weight is an unbiased estimate of the
+            probability.
     """
     if particles is not None and per_symbol:
         raise HardalignError("--particles estimates whole targets, not symbols (--per-symbol)")

@@ -27,7 +27,7 @@ class TrainingProgress(Reporter):
         note(text)
 
     def begin(self, progress: Standing, run: Run) -> None:
-        """Show what an interrupted run has done already."""
+        """Show the epochs already completed."""
         config = run.description.training
         self.progress, self._epochs = progress, config.epochs
         self._first, self._at_most = progress.epoch, config.recipe == "paper"
@@ -76,5 +76,5 @@ class TrainingProgress(Reporter):
         self._console.print(line if row["best"] else f"{line}  not kept", soft_wrap=True)
 
     def end(self) -> None:
-        """Take the bar away."""
+        """Remove the progress bar."""
         self._bar.stop()

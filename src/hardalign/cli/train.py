@@ -80,7 +80,7 @@ def train(
         seed: Weights, order and dropout follow from it.
         epochs: Passes over the data. (default: the recipe's)
         batch_size: Pairs per step. (default: the recipe's)
-        members: So many models in one ensemble.
+        members: Number of models in the ensemble.
         start: Fine-tune this model.
         device: What to train on.
         set: Any setting; --set help lists them. Can be repeated.

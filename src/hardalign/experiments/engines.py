@@ -79,7 +79,7 @@ def run_all(
 
 
 class Local:
-    """So many processes of this machine at a time."""
+    """Processes of this machine, ``workers`` at a time."""
 
     def __init__(self, folder: Path, arguments: Sequence[str], workers: int) -> None:
         self._folder, self._arguments, self._workers = folder, arguments, workers

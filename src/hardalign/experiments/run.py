@@ -22,8 +22,8 @@ from hardalign.data.formats import FORMATS, Format, changed
 from hardalign.errors import HardalignError
 from hardalign.files import (
     check_regular,
-    explained,
     make_folder,
+    os_errors_named,
     parse_json,
     read_bytes,
     read_json,
@@ -66,7 +66,7 @@ class DataFiles:
 def _checksum(path: Path) -> str:
     check_regular(path)  # a pipe could be read only once
     try:
-        with explained(path, "read"):
+        with os_errors_named(path, "read"):
             return sha256(path.read_bytes())
     except ValueError as error:  # a name that no file system allows
         raise HardalignError(f"{path}: {error}") from error

@@ -136,7 +136,7 @@ def join(*models: str | Path, out: str | Path) -> Predictor:
 
 
 def _train_in_processes(runs: Sequence[Run], processes: int, reporter: Reporter) -> None:
-    """Train so many members at a time; all end with the first failure, or with this process."""
+    """Train members in parallel; all stop on the first failure, or when this process exits."""
     context = get_context("spawn")  # torch does not survive a fork
     waiting = list(runs)
     running: dict[Connection, tuple[Path, BaseProcess]] = {}

@@ -30,9 +30,9 @@ from hardalign.files import (
     HOLDER,
     LOCK,
     build_record,
-    explained,
     locked,
     make_folder,
+    os_errors_named,
     read_bytes,
     remove_fragments,
     write_bytes,
@@ -148,22 +148,22 @@ class Progress:
 
 
 class Reporter:
-    """Is told how training goes, and says nothing; the base of those that do."""
+    """Base class for callbacks of training; does nothing."""
 
     def note(self, text: str) -> None:
-        """Is told something that the user should know."""
+        """A message for the user."""
 
     def begin(self, progress: Progress, run: Run) -> None:
-        """Is told that training starts, or goes on after ``progress``, which is kept up to date."""
+        """Training starts, or goes on after ``progress``, which is kept up to date."""
 
     def advance(self, pairs: int, total: int) -> None:
-        """Is told that so many of an epoch's pairs are done."""
+        """That many of an epoch's pairs are done."""
 
     def epoch(self, row: dict[str, Any]) -> None:
-        """Is told that an epoch is complete and saved; ``row`` is a line of ``metrics.jsonl``."""
+        """An epoch is complete and saved; ``row`` is a line of ``metrics.jsonl``."""
 
     def end(self) -> None:
-        """Is told that training is over, for better or worse."""
+        """Training has ended, successfully or not."""
 
 
 @dataclass(frozen=True)
@@ -253,15 +253,15 @@ def open_folder(run: Run, note: Note = lambda _: None) -> Run:
     Returns the run with the number of threads that it has, or had before.
     """
     folder, description = run.folder, run.description
-    with explained(folder, "written"):
+    with os_errors_named(folder, "written"):
         make_folder(folder)
         remove_fragments(folder)
-        taken = {path.name for path in folder.iterdir()} - {LOCK, HOLDER, RESUME}
-        if taken and run.resume:
-            description = _resumed(folder, description, taken, note)
-        elif taken and run.overwrite:
+        existing = {path.name for path in folder.iterdir()} - {LOCK, HOLDER, RESUME}
+        if existing and run.resume:
+            description = _resumed(folder, description, existing, note)
+        elif existing and run.overwrite:
             remove_model(folder)
-        elif taken:
+        elif existing:
             raise HardalignError(
                 f"{folder}: is not empty; go on with --resume, replace it with --overwrite, or "
                 "choose another folder"
@@ -308,20 +308,20 @@ def default_threads() -> int:
     return 1
 
 
-def _resumed(folder: Path, now: Description, taken: set[str], note: Note) -> Description:
+def _resumed(folder: Path, now: Description, existing: set[str], note: Note) -> Description:
     """Return the description of a run that goes on; refuse to go on with another run."""
-    if CONFIG not in taken:  # a run that was killed while it began, or somebody else's files
+    if CONFIG not in existing:  # a run that was killed while it began, or somebody else's files
         begun = description_files(now)
-        for name in sorted(taken & set(FILES)):
+        for name in sorted(existing & set(FILES)):
             if name not in begun or read_bytes(folder / name) != begun[name]:
                 raise HardalignError(
-                    f"{folder}: cannot resume: it has a {name} but no {CONFIG} that says of which "
-                    "run; choose another folder, or start anew with --overwrite"
+                    f"{folder}: cannot resume: {name} found without {CONFIG}; choose another "
+                    "folder, or start anew with --overwrite"
                 )
         return now
     before = read_description(folder)
     threads = now.training.threads or before.training.threads
-    if CHECKPOINT in taken and threads != before.training.threads:
+    if CHECKPOINT in existing and threads != before.training.threads:
         note(
             f"{folder}: was trained with {before.training.threads or 'other'} threads until now; "
             "with another number the weights can differ in their last digits from those of a run "
