@@ -42,7 +42,7 @@ from hardalign.model_folder import (
     write_description,
     write_tensors,
 )
-from hardalign.predictor import Prediction
+from hardalign.prediction import Prediction
 from hardalign.search import Search
 from sources import Parts
 

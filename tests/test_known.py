@@ -11,7 +11,8 @@ import hardalign
 from hardalign.data.formats import Example
 from hardalign.data.lexicon import Lexicon, read_lexicon
 from hardalign.data.vocabulary import Folding
-from hardalign.predictor import Prediction
+from hardalign.known_words import respond
+from hardalign.prediction import Prediction
 from hardalign.search import Search
 from text.fakes import WORDS, FakePredictor
 
@@ -35,7 +36,7 @@ def answered(
     predictor: FakePredictor, examples: Any, known: Lexicon, **options: Any
 ) -> Iterator[list[Prediction]]:
     predictor.lexicon = known
-    return predictor.respond(examples, options.pop("search", Search()), **options)
+    return respond(predictor, examples, options.pop("search", Search()), **options)
 
 
 def origins(answers: list[list[Prediction]]) -> str:
@@ -89,7 +90,7 @@ def test_what_has_blanks_is_answered_part_by_part(tmp_path: Path) -> None:
 
 def test_samples_of_parts_stay_independent() -> None:
     predictor = hardalign.load("en-g2p", lexicon=None)
-    (together,) = predictor.respond([predictor.example("read live")], Search(samples=3, seed=1))
+    (together,) = respond(predictor, [predictor.example("read live")], Search(samples=3, seed=1))
     assert len(together) == 3
     for one in together:
         assert one.log_prob == pytest.approx(

@@ -19,6 +19,7 @@ import hardalign
 from hardalign import batches
 from hardalign.data.formats import Example
 from hardalign.errors import HardalignError
+from hardalign.known_words import respond
 from hardalign.model_folder import WEIGHTS, write_description, write_tensors
 from hardalign.predictor import UnknownSymbolsWarning
 from hardalign.search import Search
@@ -384,8 +385,8 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
         lambda g2p: g2p.answers([], None),
         lambda g2p: g2p.score("cat"),
         lambda g2p: g2p.align_pairs(None),
-        lambda g2p: next(g2p.respond([None], Search())),
-        lambda g2p: next(g2p.respond(None, Search())),
+        lambda g2p: next(respond(g2p, [None], Search())),
+        lambda g2p: next(respond(g2p, None, Search())),
         lambda g2p: next(g2p.answers(["cat"], Search())),
         lambda g2p: next(g2p.score([("cat", "K")])),
         lambda _: hardalign.load(3),  # type: ignore[arg-type]

@@ -6,8 +6,8 @@ import math
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import compress, groupby, islice, pairwise, product, repeat
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, overload
 
@@ -15,19 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardalign.alignment import Alignment
-from hardalign.batches import WINDOW, Aligned, Batch, estimate, in_batches, pair_length
-from hardalign.data.formats import Example, training_pairs
-from hardalign.data.lexicon import BESIDE, Lexicon, Origin, read_lexicon
+from hardalign.batches import Aligned, Batch, estimate, in_batches, pair_length
+from hardalign.data.formats import Example
+from hardalign.data.lexicon import BESIDE, Lexicon, read_lexicon
 from hardalign.data.text import Symbols
-from hardalign.data.vocabulary import (
-    UNKNOWN,
-    Encoded,
-    Folding,
-    UnknownSymbols,
-    symbol_counts,
-    trimmed,
-)
+from hardalign.data.vocabulary import UNKNOWN, Encoded, UnknownSymbols, symbol_counts
 from hardalign.errors import HardalignError
+from hardalign.known_words import respond
 from hardalign.model_folder import (
     Description,
     find_language,
@@ -35,14 +29,8 @@ from hardalign.model_folder import (
     load_members,
     read_languages,
 )
-from hardalign.search import (
-    MAX_WIDTH,
-    Hypothesis,
-    Search,
-    cumulative_probability,
-    find_strings,
-    require_int,
-)
+from hardalign.prediction import NOTHING, Prediction
+from hardalign.search import MAX_WIDTH, Hypothesis, Search, find_strings, require, require_int
 from hardalign.systems import SCORES, System, find_system
 from hardalign.systems.batch import Targets, Words
 from hardalign.systems.model import Answering, build_members, indexer
@@ -56,51 +44,6 @@ FREED = (1 << 25) - (1 << 16)
 
 class UnknownSymbolsWarning(UserWarning):
     """A source or target has symbols that the model has never seen."""
-
-
-@dataclass(frozen=True, repr=False)
-class Prediction:
-    """One answer of a model to one source string."""
-
-    source: str
-    """As it was given."""
-    text: str
-    """The predicted target, spelled as in the training data; in IPA if it was loaded so."""
-    symbols: Symbols
-    """The same as the model wrote it, cut into symbols."""
-    log_prob: float
-    """log p(y | x), natural logarithm; ``Predictor.system.score`` says what kind of value it is."""
-    finished: bool = True
-    """False where the length limit cut the prediction off."""
-    alpha: NDArray[np.floating] = field(default_factory=lambda: np.empty((0, 0)), compare=False)
-    """[symbols, then the end; begin, tags, source symbols, end] where the model looked before each
-    symbol was known."""
-    alignment: Alignment | None = field(default=None, compare=False)
-    """With its source, where that was asked for."""
-    unknown: Symbols = ()
-    """Symbols of the source and tags that the model has never seen."""
-    tags: Symbols = ()
-    """The tags that were given with the source."""
-    origin: Origin = "model"
-    """Whether a lexicon had the answer, or the model found it."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON can hold it: all but the source, the tags and alpha."""
-        content = {name: getattr(self, name) for name in _SHOWN}
-        return content | ({"alignment": self.alignment.to_dict()} if self.alignment else {})
-
-    def __str__(self) -> str:
-        return self.text
-
-    def __repr__(self) -> str:
-        tags = f" {';'.join(self.tags)}" if self.tags else ""
-        score = f"log p {self.log_prob:.6g}{'' if self.finished else ', cut off'}"
-        return f"<Prediction {self.source!r}{tags} → {self.text!r}, {score}>"
-
-
-_SHOWN = ("text", "symbols", "log_prob", "finished")
-NOTHING = Prediction("", "", (), 0.0)
-"""The answer to a blank line, which keeps output and input side by side."""
 
 
 class _Question(NamedTuple):
@@ -190,7 +133,7 @@ class Predictor:
         if not isinstance(source, Iterable) or isinstance(source, bytes):
             raise HardalignError(f"a source must be a string or several of them, not {source!r}")
         examples = map(self.example, [source] if isinstance(source, str) else source)
-        lists = list(self.respond(examples, search))
+        lists = list(respond(self, examples, search))
         self._warn(symbol for own in lists for symbol in own[0].unknown)
         answers = lists if nbest is not None else [best for (best,) in lists]
         return answers[0] if isinstance(source, str) else answers
@@ -254,7 +197,7 @@ class Predictor:
 
         The columns of alphas and alignments are those of what this returns.
         """
-        _require(Example, example)
+        require(Example, example)
         forms = self.description.known_forms
         if self.tags:
             example = replace(example, tags=self.tags)
@@ -286,8 +229,8 @@ class Predictor:
         Raises:
             HardalignError: If probability mass is asked for and the model's scores are not exact.
         """
-        _require(Iterable, examples)
-        _require(Search, search)
+        require(Iterable, examples)
+        require(Search, search)
         require_int("threads", threads, 1)
         require_int("first", first, 0)
         if search.mass is not None and self.system.score != "exact":
@@ -316,131 +259,6 @@ class Predictor:
             threads=threads,
         )
 
-    def respond(
-        self,
-        examples: Iterable[Example],
-        search: Search,
-        *,
-        folding: Folding | None = None,
-        alignments: bool = False,
-        exact: bool = True,
-        ranked: bool = True,
-        fill: bool = True,
-        threads: int = 1,
-        first: int = 0,
-    ) -> Iterator[list[Prediction]]:
-        """Answer a stream as ``answers`` does, but known words from the lexicon.
-
-        Several pronunciations of a known word are ordered by the model's probability; without
-        ``ranked`` they stay in the lexicon's order. If more strings are wanted (``nbest``,
-        ``mass``), those that the model finds come after them, unless ``fill`` is false. Without
-        ``exact``, ``log_prob`` of known words may be left at 0. Samples are drawn from the model
-        alone. Blanks around a word are left out, what has blanks inside is answered part by part,
-        without alignments, and letters that the model does not have are replaced by similar ones
-        (*café* is read as *cafe*), unless it can copy them; ``folding`` counts them.
-        """
-        _require(Iterable, examples)
-        _require(Search, search)
-        folding = folding or Folding(self.description.vocabulary.source)
-        stream = iter(examples)
-        options: Any = {"alignments": alignments, "exact": exact, "threads": threads}
-        while window := list(islice(stream, WINDOW)):
-            parts = [self._parts(example) for example in window]
-            read = [self.look_up(part, folding) for own in parts for part in own]
-            found = self._found(read, search, ranked, fill, first, options)
-            for example, own in zip(window, parts, strict=True):
-                answers = next(found)
-                for _ in own[1:]:
-                    answers = _joined(example, answers, next(found), search)
-                yield answers
-            # Asked once more, it ends here. Where a generator is thrown away, its threads would be
-            # waited for in a place in which Python loses signals.
-            next(found, None)
-            first += len(window)
-
-    def _parts(self, example: Example) -> list[Example]:
-        """Return the parts of a source between blanks, if the model knows words alone."""
-        _require(Example, example)
-        source, alphabet = example.source, self.description.vocabulary.source
-        blanks = {symbol for symbol in source if symbol.isspace()}
-        words = not example.tags or set(example.tags) <= set(self.languages)
-        if not words or self.description.model.copying or not alphabet.unknown(blanks):
-            return [example]
-        groups = [tuple(own) for blank, own in groupby(source, str.isspace) if not blank]
-        spell = self.description.format.join_source
-        if len(groups) < 2:
-            return [example]
-        return [replace(example, source=own, text=spell(own)) for own in groups]
-
-    def _found(
-        self,
-        read: list[Example],
-        search: Search,
-        ranked: bool,
-        fill: bool,
-        first: int,
-        options: Any,
-    ) -> Iterator[list[Prediction]]:
-        """Yield the answers to examples whose targets are what the lexicon has."""
-
-        def is_asked(example: Example) -> bool:
-            return not example.targets or (fill and len(example.targets) < search.most)
-
-        if search.samples is not None:
-            read = [replace(example, targets=()) for example in read]
-        known = self._known([one for one in read if one.targets], ranked=ranked, **options)
-        questions = [replace(one, targets=()) for one in read if is_asked(one)]
-        answers = self.answers(questions, search, first=first, **options)
-        for example in read:
-            own = next(known) if example.targets else []
-            found = next(answers) if is_asked(example) else []
-            others = [one for one in found if one.symbols not in example.targets]
-            yield _fewest(own + others, search) if own else found
-        next(answers, None)  # it ends
-
-    def look_up(self, example: Example, folding: Folding | None = None) -> Example:
-        """Return an example as ``respond`` asks it; its targets are what the lexicon has."""
-        folding = folding or Folding(self.description.vocabulary.source)
-        source, known = trimmed(example.source, folding.alphabet), self.lexicon.pronunciations
-        targets = known(source, example.tags)
-        unknown = not targets and folding.alphabet.unknown(source)
-        if unknown and not self.description.model.copying:
-            source = folding.fold(source, partly=True) or source
-            targets = known(source, example.tags)
-        return replace(example, source=source, targets=targets)
-
-    def _known(
-        self,
-        examples: Sequence[Example],
-        *,
-        alignments: bool,
-        exact: bool,
-        ranked: bool,
-        threads: int,
-    ) -> Iterator[list[Prediction]]:
-        """Yield the answers to known words, whose pronunciations are their targets."""
-        scored = [exact or (ranked and len(example.targets) > 1) for example in examples]
-        pairs = training_pairs(compress(examples, scored))
-        scores = iter([math.fsum(own) for own in self.score(pairs, threads=threads)])
-        aligned: Iterator[Alignment | None] = repeat(None)
-        if alignments:
-            pairs = training_pairs(examples)
-            aligned = iter([one for _, one in self.align_pairs(pairs, threads=threads)])
-        for example, is_scored in zip(examples, scored, strict=True):
-            known = [
-                Prediction(
-                    example.text,
-                    self._spell(symbols),
-                    symbols,
-                    next(scores) if is_scored else 0.0,
-                    alignment=next(aligned),
-                    tags=example.tags,
-                    origin="lexicon",
-                )
-                for symbols in example.targets
-            ]
-            yield sorted(known, key=lambda one: -one.log_prob) if ranked else known
-
     def score(self, pairs: Iterable[Example], *, threads: int = 1) -> Iterator[list[float]]:
         """Score a stream of examples of one target each in constant memory, in its own order.
 
@@ -448,7 +266,7 @@ class Predictor:
             log p(y_i | y_<i, x) of each target symbol and the end, whose sum is log p(y | x). From
             a symbol on that the model cannot write, −inf.
         """
-        _require(Iterable, pairs)
+        require(Iterable, pairs)
         require_int("threads", threads, 1)
 
         def work(batch: Sequence[Encoded], _places: Sequence[int]) -> Iterator[list[float]]:
@@ -482,7 +300,7 @@ class Predictor:
             )
         if self.description.temperature != 1:
             raise HardalignError("particles estimate what was learned: load at temperature 1")
-        _require(Iterable, pairs)
+        require(Iterable, pairs)
         require_int("particles", particles, 1)
         require_int("the seed", seed, 0)
         return (
@@ -499,7 +317,7 @@ class Predictor:
             Each pair and its alignment; None where the target has symbols that the model cannot
             write (``indexer.unwritable``).
         """
-        _require(Iterable, pairs)
+        require(Iterable, pairs)
         require_int("threads", threads, 1)
 
         def work(
@@ -535,12 +353,6 @@ class Predictor:
         places = pairwise([*looked, best.alpha.shape[1] - 1])
         return any(after - before > UNALIGNED for before, after in places)
 
-    def answered(self, best: Prediction) -> Example:
-        """Return a prediction's source, as the model read it, with the prediction as its target."""
-        source = self.description.format.source_symbols(best.source)
-        read = self.look_up(Example(source, tags=best.tags, text=best.source))
-        return replace(read, targets=(best.symbols,))
-
     def _question(self, example: Example, encode: Any) -> _Question:
         read = self.as_read(example)
         return _Question(example, read, encode(read))
@@ -556,7 +368,7 @@ class Predictor:
             alignment = self._alignment(replace(read, targets=(symbols,)), found.aligned)
         return Prediction(
             example.text,
-            self._spell(symbols),
+            self.spell(symbols),
             symbols,
             found.log_prob,
             found.finished,
@@ -566,7 +378,8 @@ class Predictor:
             example.tags,
         )
 
-    def _spell(self, symbols: Symbols) -> str:
+    def spell(self, symbols: Symbols) -> str:
+        """Return the text of a prediction, in IPA if it was asked for."""
         if self.ipa:
             from hardalign.text.ipa import arpabet_to_ipa
 
@@ -604,46 +417,6 @@ class Predictor:
         if counts := Counter(unwritable):
             report = f"the target has symbols never seen in training: {symbol_counts(counts)}"
             warnings.warn(f"log p is -inf: {report}", UnknownSymbolsWarning, stacklevel=3)
-
-
-def _require(kind: type, *values: object) -> None:
-    """Require values of a type that a method takes."""
-    for value in values:
-        if not isinstance(value, kind) or isinstance(value, str):
-            raise HardalignError(f"expected {kind.__name__}, not {value!r:.50}; see `example`")
-
-
-def _joined(
-    example: Example, one: list[Prediction], other: list[Prediction], search: Search
-) -> list[Prediction]:
-    """Return the answers to a source by those to its first parts and to the next one."""
-    pairs = zip(one, other, strict=True) if search.samples is not None else product(one, other)
-    joined = [
-        replace(
-            first,
-            source=example.text,
-            text=f"{first.text} {then.text}",
-            symbols=first.symbols + then.symbols,
-            log_prob=first.log_prob + then.log_prob,
-            finished=first.finished and then.finished,
-            alpha=NOTHING.alpha,
-            alignment=None,
-            unknown=first.unknown + then.unknown,
-            origin=first.origin if first.origin == then.origin else "model",
-        )
-        for first, then in pairs
-    ]
-    if search.samples is not None:
-        return joined
-    return _fewest(sorted(joined, key=lambda both: -both.log_prob), search)
-
-
-def _fewest(predictions: list[Prediction], search: Search) -> list[Prediction]:
-    """Return as many of some predictions as were asked for, from the first."""
-    if search.mass is None:
-        return predictions[: search.nbest or 1]
-    sums = cumulative_probability(predictions)
-    return predictions[: 1 + sum(total < search.mass for total in sums)]
 
 
 def load(

@@ -98,6 +98,12 @@ def require_int(name: str, value: object, least: int, most: int | None = None) -
         raise HardalignError(f"{name} must be a whole number {bounds}, not {value!r}")
 
 
+def require(kind: type, value: object) -> None:
+    """Require an argument of a type."""
+    if not isinstance(value, kind) or isinstance(value, str):
+        raise HardalignError(f"expected {kind.__name__}, not {value!r:.50}; see `example`")
+
+
 @dataclass(frozen=True)
 class Hypothesis:
     """A target string that a search found."""

@@ -26,7 +26,8 @@ from hardalign.errors import HardalignError
 from hardalign.files import sha256, write_bytes
 from hardalign.metrics import calibration_error, intervals, score_item, summarize
 from hardalign.model_folder import Description
-from hardalign.predictor import Prediction, Predictor, load
+from hardalign.prediction import Prediction
+from hardalign.predictor import Predictor, load
 from hardalign.search import Search
 from hardalign.table import Table
 from hardalign.text.compare import Contest, contest, judge

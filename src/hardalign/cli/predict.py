@@ -24,7 +24,9 @@ from hardalign.data.reading import Skipped, read_examples, read_lines
 from hardalign.data.text import Symbols, plural
 from hardalign.data.vocabulary import Folding
 from hardalign.errors import HardalignError
-from hardalign.predictor import Prediction, Predictor, load
+from hardalign.known_words import respond
+from hardalign.prediction import Prediction
+from hardalign.predictor import Predictor, load
 from hardalign.search import MASS_BEAM_LIMIT, Search, cumulative_probability
 
 
@@ -143,7 +145,8 @@ def predict(
     remarks = Remarks(predictor, nbest or 1, mass)
     with lines_to(output) as lines:
         for chunk in _as_they_come(file, examples):
-            answers = predictor.respond(
+            answers = respond(
+                predictor,
                 chunk,
                 search,
                 folding=folding,

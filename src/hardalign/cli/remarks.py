@@ -9,7 +9,9 @@ from hardalign.cli.console import note, watched
 from hardalign.data.formats import Example, training_pairs
 from hardalign.data.text import plural, shorten
 from hardalign.data.vocabulary import UnknownSymbols, symbol_counts
-from hardalign.predictor import UNALIGNED, Prediction, Predictor
+from hardalign.known_words import answered
+from hardalign.prediction import Prediction
+from hardalign.predictor import UNALIGNED, Predictor
 from hardalign.search import MASS_BEAM_LIMIT, Search, cumulative_probability
 
 CUT_OFF = "cut off at 4 times the length of the source"
@@ -50,7 +52,7 @@ class Remarks:
     def _suspect(self, best: Prediction) -> None:
         """Keep a word in which the model seems to have looked past several letters."""
         if self._predictor.looks_past(best):
-            self._suspects.append(self._predictor.answered(best))
+            self._suspects.append(answered(self._predictor, best))
         if len(self._suspects) == SUSPECTS:
             self._find_unaligned_letters()
 

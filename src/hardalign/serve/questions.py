@@ -12,7 +12,9 @@ from starlette.exceptions import HTTPException
 
 from hardalign.data.formats import Example
 from hardalign.errors import HardalignError
-from hardalign.predictor import Prediction, Predictor
+from hardalign.known_words import look_up, respond
+from hardalign.prediction import Prediction
+from hardalign.predictor import Predictor
 from hardalign.search import Search
 from hardalign.serve import messages
 from hardalign.serve.messages import (
@@ -168,7 +170,7 @@ def _work(word: Example, model: Predictor, search: Search) -> int:
     """Return the work of a word; of a known one, that of scoring its forms and finding others."""
     letters, as_read = len(word.source) + len(word.tags), model.as_read(word)
     size = len(as_read.source) + len(as_read.tags)  # with the known forms that are read beside it
-    forms = model.look_up(word).targets
+    forms = look_up(model, word).targets
     work = sum(_steps(len(form) + 1, size) for form in forms)
     return work if len(forms) >= search.most else work + _steps(letters + 2, size) * search.width
 
@@ -197,7 +199,7 @@ def answer_words(
 ) -> list[WordAnswer]:
     """Answer words of any number of requests together."""
     ipa = _writes_arpabet(model)
-    answers = model.respond(words, search, alignments=alignments)
+    answers = respond(model, words, search, alignments=alignments)
     return [
         WordAnswer(
             source=word.text,

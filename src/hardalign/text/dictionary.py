@@ -17,6 +17,7 @@ from hardalign.data.lexicon import VARIANT
 from hardalign.data.text import normalize, segment
 from hardalign.errors import HardalignError, InputError
 from hardalign.files import os_errors_named, write_bytes
+from hardalign.known_words import respond
 from hardalign.predictor import Predictor
 from hardalign.search import Search
 from hardalign.text.ipa import ipa_symbols
@@ -99,7 +100,7 @@ class Dictionary:
         """
         words, least = list(words), math.log(min_prob) if min_prob else -math.inf
         examples = (self._sources[word] for word in words)
-        answers = self._predictor.respond(examples, self._search, fill=False, threads=threads)
+        answers = respond(self._predictor, examples, self._search, fill=False, threads=threads)
         for word, predictions in zip(words, answers, strict=True):
             known = predictions[0].origin == "lexicon"
             # What was cut off, or is empty, is no pronunciation.

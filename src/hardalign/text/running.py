@@ -21,7 +21,9 @@ from hardalign.data.lexicon import word_symbols
 from hardalign.data.text import Symbols, plural, shorten
 from hardalign.data.vocabulary import APOSTROPHES, HYPHENS, INVISIBLE, PLAIN, Folding
 from hardalign.errors import HardalignError
-from hardalign.predictor import Prediction, Predictor
+from hardalign.known_words import respond
+from hardalign.prediction import Prediction
+from hardalign.predictor import Predictor
 from hardalign.search import Search
 from hardalign.text.ipa import check_arpabet, parts_to_ipa
 from hardalign.text.numbers import Numbers
@@ -379,7 +381,7 @@ def pronounce_text(
             if source not in remembered
         ]
         # The first pronunciation of a dictionary is the usual one of small words (a, the, and).
-        answers = predictor.respond(new, search, exact=False, ranked=False, threads=threads)
+        answers = respond(predictor, new, search, exact=False, ranked=False, threads=threads)
         remembered |= {word.source: best for word, (best, *_) in zip(new, answers, strict=True)}
         pronounced = [_line(pieces, remembered, layout, ipa) for pieces in cut]
         held += pronounced
