@@ -118,7 +118,8 @@ class _Arithmetic:
         # Half the largest exponent: neither factor overflows. Larger halves (saturated weights)
         # might cancel, so that clamping them would change tanh of their sum: no shortcut then.
         limit = 43.0 if query.dtype == torch.float32 else 350.0
-        worthwhile = cells * TANH_COST > len(query) + len(key)
+        # On a GPU tanh is cheap, and to read back the largest half would halt it.
+        worthwhile = query.device.type == "cpu" and cells * TANH_COST > len(query) + len(key)
         if not worthwhile or max(map(_largest, (query, key))) > limit:
             return cls(query, key, weight, bias, shortcut=False)
         return cls(query.mul(2).exp_(), key.mul(2).exp_(), weight, bias, shortcut=True)
@@ -157,6 +158,8 @@ def _chunks(cells: int, weight: Tensor) -> Iterator[slice]:
 
 def _considerable(grad: Tensor, word: Tensor, tolerance: float) -> Tensor:
     """Return the cells [R'] whose gradients count beside the largest of the same word."""
+    if not tolerance:
+        return torch.arange(len(grad), device=grad.device)
     size = grad.abs()
     words = int(word.max()) + 1 if len(word) else 0
     largest = size.new_zeros(words).scatter_reduce(0, word, size, "amax")
