@@ -405,3 +405,15 @@ def test_models_are_joined(command: Command, pairs: Path, tmp_path: Path) -> Non
     assert "an ensemble of 2 models" in result.err
     assert command("predict", tmp_path / "both", pairs).code == 0
     assert_complains(command("join", folders[0], "--out", tmp_path / "one"), "at least two")
+
+
+def test_a_finished_run_is_not_silently_left_with_other_settings(
+    command: Command, pairs: Path, tmp_path: Path
+) -> None:
+    model = tmp_path / "m"
+    assert command("train", pairs, "--dev", pairs, "--out", model, "--epochs", 0).code == 0
+    for options in (["--epochs", 3], ["--seed", 2], ["--size", "large"], ["--set", "dropout=0.7"]):
+        result = command("train", "--resume", model, *options)
+        assert_complains(result, "has been trained to the end", "--from")
+    result = command("train", "--resume", model, "--epochs", 0, "--set", "threads=1")
+    assert (result.code, "nothing is left to train" in result.err) == (0, True)

@@ -1,4 +1,4 @@
-"""What inflection learns from when there is little data: hallucinated examples, and other known forms.
+"""What helps inflection where there is little data: hallucinated examples, other known forms.
 
 Hallucination (Anastasopoulos & Neubig 2019; Silfverberg & al. 2017): where lemma and form share a
 stretch of at least three symbols, as an aligner sees them, all within the stretch but its first and
@@ -40,8 +40,8 @@ from hardalign.files import JSON_LIMIT
 SHORTEST = 3  # symbols that a stretch must have
 KEPT = 3.0  # what a kept symbol adds to the score of an alignment, in nats
 PLENTY = 10
-"""With so many hallucinated examples per pair all are drawn alike; with fewer, rare tags more often,
-whose affixes few examples teach least."""
+"""With so many hallucinated examples per pair all are drawn alike; with fewer, rare tags more
+often, whose affixes few examples teach least."""
 RARE = 10
 """What is added to how often a tag occurs, so that what occurs once is not drawn all the time."""
 UNIGRAMS = 0.5  # the share of symbols that are drawn without regard to the symbol before

@@ -6,10 +6,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from hardalign.config import (
     DEFAULT_SYSTEM,
+    SIZES,
     ModelConfig,
     Recipe,
     Setting,
@@ -126,7 +127,9 @@ def train(
     if train is None:
         if not resume:
             raise HardalignError("give training data")
-        return _resume(folder, processes, reporter)
+        given = {"recipe": recipe, "seed": seed, "members": members, "system": system, "size": size}
+        given = {name: one for name, one in given.items() if one not in (None, "auto", 0, 1)}
+        return _resume(folder, given | check_settings(settings), processes, reporter)
     # What is misspelled should not wait for the data to be read.
     chosen = check_settings(settings)
     training = TrainingConfig(recipe=recipe, seed=seed)
@@ -220,17 +223,22 @@ def _absolute(data: Data | Corpus | None) -> str | None:
     return str(Path(data).absolute()) if isinstance(data, (str, Path)) else None
 
 
-def _resume(folder: Path, processes: int, reporter: Reporter) -> Predictor:
-    """Go on with the run in a folder, without being told of what."""
-    path = folder / RESUME
+def _resume(folder: Path, given: dict[str, Any], processes: int, reporter: Reporter) -> Predictor:
+    """Go on with the run in a folder, without being told of what but for settings ``given``."""
+    own, path = read_description(folder), folder / RESUME
+    size = next((name for name, one in SIZES.items() if one.decoder == own.model.decoder), None)
+    kept = own.model.to_dict() | own.training.to_dict() | {"members": own.members, "size": size}
     if not path.exists():
-        predictor = load(folder)  # which complains if there is no model
+        predictor = load(folder)
+        for name, value in given.items():
+            if value != kept[name] and name != "threads":
+                raise HardalignError(
+                    f"{folder}: has been trained to the end with {name}={kept[name]}; leave {name} "
+                    "out, train anew with --overwrite, or fine-tune with --from"
+                )
         reporter.note(f"{folder}: nothing is left to train")
         return predictor
-    call, own = (
-        build_record(_Call, read_json(path), str(path), extra=True),
-        read_description(folder),
-    )
+    call = build_record(_Call, read_json(path), str(path), extra=True)
     data: Data | Corpus | None = call.train
     if own.data.corpus is not None:
         origin = asdict(own.data.corpus)
@@ -243,14 +251,12 @@ def _resume(folder: Path, processes: int, reporter: Reporter) -> Predictor:
         out=folder,
         format=None if own.data.corpus else own.format,
         allow_empty=call.allow_empty,
-        members=own.members,
         processes=processes,
         start=call.start,
         device=call.device,
         resume=True,
         reporter=reporter,
-        **own.model.to_dict(),
-        **own.training.to_dict(),
+        **{**kept, **given},
     )
 
 
