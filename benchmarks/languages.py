@@ -14,6 +14,7 @@ import csv
 import json
 import tempfile
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from statistics import mean
@@ -25,18 +26,22 @@ from hardalign.model_folder import find_model, read_languages
 
 DOCS = Path(__file__).parents[1] / "docs"
 TABLE, PAGE = DOCS / "results" / "languages.csv", DOCS / "evidence" / "languages.md"
-COLUMNS = ("tag", "language", "words", "g2p", "alone", "phonetisaurus")
+COLUMNS = ("tag", "language", "words", "g2p", "alone", "phonetisaurus", "charsiug2p")
 HEAD = """# Forty languages, one model
 
-`g2p` on 300 held-out words of each language of WikiPron, without its dictionaries, greedy search;
-a prediction is right if it equals any of a word's pronunciations. WER in per cent, PER as a
-share, the mean over words. "Alone" is a model of size small by `hardalign train` without options,
-trained on the same words of that language only; Phonetisaurus (0.3.0 of PyPI, as it comes)
-learned from the same. Written by `benchmarks/languages.py` from [one
+`g2p` on 300 held-out words of each WikiPron language, without its dictionaries, with greedy search.
+A prediction counts as correct if it equals any of the word's pronunciations. WER is in per cent; PER
+is a proportion, averaged over words. "Words" is the size of the training set. "Alone" is a model of
+size small trained by `hardalign train` without options on the same words of that language only;
+Phonetisaurus (0.3.0 from PyPI, default settings) learned from the same words. Written by `benchmarks/languages.py` from [one
 table](../results/languages.csv); an empty cell was not run.
 
-| language | words to learn from | `g2p` WER | PER | alone WER | PER | Phonetisaurus WER | PER |
-|---|---|---|---|---|---|---|---|
+The last two columns are CharsiuG2P's published figures for its ByT5-small (300 M parameters), on
+**other words, and for some languages another dictionary and notation**: they show what a large
+model does elsewhere, and cannot be compared line by line.
+
+| language | words | `g2p` WER | PER | alone | PER | Phonetisaurus | PER | CharsiuG2P | PER |
+|---|---|---|---|---|---|---|---|---|---|
 """
 
 Words = dict[str, list[tuple[str, ...]]]
@@ -102,17 +107,23 @@ def main() -> None:
             writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
             writer.writeheader()
             writer.writerows(rows.values())
-    lines = []
-    for row in rows.values():
+    PAGE.write_text(HEAD + "".join(table(list(rows.values()))), encoding="utf-8")
+
+
+def table(rows: list[dict[str, str]]) -> Iterator[str]:
+    """Yields the lines of the page's table, a column's mean where it is complete."""
+    for row in rows:
         cells = " | ".join(cell for name in COLUMNS[3:] for cell in (row[name].split() or ["", ""]))
-        lines.append(f"| {row['language']} | {int(row['words']):,} | {cells} |")
+        yield f"| {row['language']} | {int(row['words']):,} | {cells} |\n"
     means = []
-    for name in ("g2p", "phonetisaurus"):
-        pairs = [[float(one) for one in row[name].split()] for row in rows.values()]
+    for name in COLUMNS[3:]:
+        pairs = [[float(cell) for cell in row[name].split()] for row in rows]
+        if not all(pairs):
+            means.append(" | ")
+            continue
         wer, per = map(mean, zip(*pairs, strict=True))
         means.append(f"{wer:.2f} | {per:.4f}")
-    lines.append(f"| **mean of {len(rows)}** | | {means[0]} | | | {means[1]} |")
-    PAGE.write_text(HEAD + "\n".join(lines) + "\n", encoding="utf-8")
+    yield f"| **mean of {len(rows)}** | | {' | '.join(means)} |\n"
 
 
 if __name__ == "__main__":
