@@ -29,12 +29,12 @@ TABLE, PAGE = DOCS / "results" / "languages.csv", DOCS / "evidence" / "languages
 COLUMNS = ("tag", "language", "words", "g2p", "alone", "phonetisaurus", "charsiug2p")
 HEAD = """# Forty languages, one model
 
-`g2p` on 300 held-out words of each WikiPron language, without its dictionaries, with greedy search.
-A prediction counts as correct if it equals any of the word's pronunciations. WER is in per cent; PER
-is a proportion, averaged over words. "Words" is the size of the training set. "Alone" is a model of
-size small trained by `hardalign train` without options on the same words of that language only;
-Phonetisaurus (0.3.0 from PyPI, default settings) learned from the same words. Written by `benchmarks/languages.py` from [one
-table](../results/languages.csv); an empty cell was not run.
+`g2p` on 300 held-out words of each WikiPron language, without its dictionaries, by greedy search.
+A prediction is right if it equals any of the word's pronunciations. WER is in per cent; PER is a
+proportion, averaged over words. "Words" is the size of the training set. "Alone" is a model of size
+small trained by `hardalign train` without options on the same words of that language only;
+Phonetisaurus (0.3.0 from PyPI, default settings) learned from the same words. Written by
+`benchmarks/languages.py` from [one table](../results/languages.csv); an empty cell was not run.
 
 The last two columns are CharsiuG2P's published figures for its ByT5-small (300 M parameters), on
 **other words, and for some languages another dictionary and notation**: they show what a large
