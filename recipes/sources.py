@@ -256,16 +256,20 @@ def names(corpus: str) -> Callable[[Path], Parts]:
 
 
 def split_by_hash(
-    rows: Callable[[Path], list[Row]], words: int | None = None
+    rows: Callable[[Path], list[Row]], words: int | None = None, *, lexicon: bool = False
 ) -> Callable[[Path], Parts]:
-    """Rows of at most so many words: 5% of the words for development, 10% held out."""
+    """Rows of at most so many words: 5% of the words for development, 10% held out.
+
+    With ``lexicon``, all rows are also the dictionary that the model brings.
+    """
 
     def parts(folder: Path) -> Parts:
         table = rows(folder)
         order = sorted({row[0] for row in table}, key=lambda word: sha256(word.encode()))[:words]
         place = {word: number / len(order) for number, word in enumerate(order)}
         of = {row: place[row[0]] for row in table if row[0] in place}
-        return {
+        known_words: Parts = {"lexicon": table} if lexicon else {}
+        return known_words | {
             "test": [row for row, share in of.items() if share < 0.1],
             "dev": [row for row, share in of.items() if 0.1 <= share < 0.15],
             "train": [row for row, share in of.items() if share >= 0.15],
