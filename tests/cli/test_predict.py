@@ -269,6 +269,13 @@ def test_a_text_has_words_alone(option: str, command: Command, model: Path) -> N
     assert_complains(result, f"--{option} does not go with --text")
 
 
+def test_a_text_without_words_is_refused(command: Command, model: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out"
+    result = command("predict", model, "--text", "--output", output, stdin=b"1999\n")
+    assert_complains(result, "there is no word in the text that the model can read", "'1999'")
+    assert not output.exists()
+
+
 def test_a_word_is_no_file(command: Command, model: Path) -> None:
     advice = f"echo action | hardalign predict {model} -"
     assert_complains(command("predict", model, "action"), "action: no such file", advice)

@@ -10,8 +10,12 @@ from hardalign.text.running import TextReport, pronounce_text
 from text.fakes import FakePredictor
 
 
+def unchanged(language: str, *texts: str) -> list[tuple[str, str, str]]:
+    return [(language, text, text) for text in texts]
+
+
 @pytest.mark.parametrize(
-    ("language", "number", "words"),
+    ("language", "text", "words"),
     [
         ("en", "1865", "eighteen sixty-five"),
         ("en", "7", "seven"),
@@ -23,50 +27,63 @@ from text.fakes import FakePredictor
         ("en", "10:00", "ten o'clock"),
         ("en", "3rd", "third"),
         ("en", "50%", "fifty percent"),
-        ("en", "1990s", "nineteen nineties"),
+        ("en", "the 1990s", "the nineteen nineties"),
         ("en", "3.14", "three point one four"),
+        ("en", "COVID-19, a 2-year plan", "COVID-nineteen, a two-year plan"),
         ("de", "1865", "achtzehnhundertfünfundsechzig"),
         ("de", "3,50€", "drei Euro und fünfzig Cent"),
-        ("de", "5€", "fünf Euro"),
-        ("de", "10:30", "zehn Uhr dreißig"),
-        ("fr", "1er", "premier"),
+        ("de", "5 €", "fünf Euro"),
+        ("de", "12,5\u00a0%", "zwölf Komma fünf Prozent"),
+        ("de", "90er", "neunziger"),
+        ("de", "um 10:30 Uhr", "um zehn Uhr dreißig"),
+        ("de", "20.15 Uhr, 1:00", "zwanzig Uhr fünfzehn, ein Uhr"),
+        ("fr", "1er, 1re et 2e", "premier, première et deuxième"),
         ("fr", "5€", "cinq euros"),
-        ("es", "10:00", "diez"),
-        ("es", "10:30", "diez y treinta"),
+        ("fr", "10h30, 10:30", "dix heures trente, dix heures trente"),
+        ("fr", "à 1 h et 20 h 05", "à une heures et vingt heures cinq"),
+        ("es", "a las 10:00", "a las diez"),
+        ("es", "a las 10:30", "a las diez y treinta"),
+        ("es", "a la 1:15", "a la una y quince"),
+        ("es", "2ª, 3er, 4º", "segunda, tercer, cuarto"),
         ("es", "3,50", "tres coma cinco"),
         ("it", "12,05", "dodici virgola zero cinque"),
         ("is", "1865", "eitt þúsund átta hundruð sextíu og fimm"),
-        *(("en", text, None) for text in ("B2B", "2024-01-31", "1.000.000", "£1,2", "9" * 99)),
-        *(("de", text, None) for text in ("3rd", "1990s", "$1,250")),
-    ],
-)
-def test_numbers(language: str, number: str, words: str | None) -> None:
-    assert Numbers(language)(number) == words
-
-
-@pytest.mark.parametrize(
-    ("language", "line", "words"),
-    [
+        *unchanged("en", "B2B", "2024-01-31", "1.000.000", "£1,2", "9" * 99, "3/4", "R2D2"),
+        *unchanged("en", "https://a.org/1999", "a1@b.org", "10:305", "¥5", "12pm"),
+        *unchanged("de", "3rd", "1990s", "$1,250"),
+        # What follows or precedes a number may decide how it is read.
         ("de", "(3. Oktober)", "(dritter Oktober)"),
         ("de", "Der 3. Oktober", "Der dritte Oktober"),
         ("de", "Am 3. und 4. Mai", "Am dritten und vierten Mai"),
         ("de", "vom 30. April bis 1. Mai", "vom dreißigsten April bis ersten Mai"),
+        ("de", "ab 3. Okt.", "ab dritten Oktober"),
+        ("de", "im 19. Jahrhundert", "im neunzehnten Jahrhundert"),
+        ("de", "im Jahr 3.", "im Jahr drei."),
+        ("de", "3. Oktoberfest", "drei. Oktoberfest"),
+        ("en", "January 5, Oct. 3", "January fifth, October third"),
+        ("en", "May 2023", "May twenty twenty-three"),
         ("en", "$3.5 million.", "three point five million dollars."),
         ("en", "a €1,000 Billion", "a one thousand Billion euro"),
         ("en", "£2 trillion", "two trillion pounds sterling"),
         ("en", "US$3.5 million, $3bn", "three point five million dollars, three billion dollars"),
-        ("de", "ab 3. Okt.", "ab dritten Okt."),
+        ("en", "$3 mm", "three dollars mm"),
+        ("en", "$3.5 millionaire", "$3.5 millionaire"),
+        *unchanged("en", "$3bnp", "AUS$3m", "$1.2.3 million"),
         ("fr", "1 250 euros", "mille deux cent cinquante euros"),
         ("fr", "12 345,5 m", "douze mille trois cent quarante-cinq virgule cinq m"),
-        *(("fr", text, text) for text in ("1990 250", "1 2500", "1 250 10", "A1 250", "10:01 250")),
-        *(("en", text, text) for text in ("$3 mm", "$3 bnp", "AUS$3m")),
-        *(("de", text, text) for text in ("im Jahr 3.", "3. Oktoberfest", "12.3. Mai", "3 Mai")),
-        *(("en", text, text) for text in ("$3.5 millionaire", "$3.50 a", "$1.2.3 million")),
-        ("fr", "$3 million", "$3 million"),
+        ("fr", "1 250 10", "un deux cent cinquante dix"),
+        ("fr", "A1 250", "A1 deux cent cinquante"),
+        # Abbreviations
+        ("en", "Dr. Who, e.g. (St. Ives)", "doctor Who, for example (saint Ives)"),
+        ("en", "E.g. MR. SMITH", "for example mister SMITH"),
+        ("de", "z. B. 3,5 Mio. Euro", "zum Beispiel drei Komma fünf Millionen Euro"),
+        ("fr", "M. Roux, n° 7", "monsieur Roux, numéro sept"),
+        ("es", "EE. UU., p.\u00a0ej.", "Estados Unidos, por ejemplo"),
+        *unchanged("fr", "10m.", "am.", "Mmes"),
     ],
 )
-def test_numbers_that_depend_on_the_next_word(language: str, line: str, words: str) -> None:
-    assert Numbers(language).phrases(line, lambda *_: None) == words
+def test_numbers_and_abbreviations(language: str, text: str, words: str) -> None:
+    assert Numbers(language).expand(text) == words
 
 
 def test_what_is_expanded_in_text_is_counted_and_named() -> None:

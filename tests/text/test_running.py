@@ -203,7 +203,7 @@ def test_a_word_is_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
     text = [line.text for line in lines(["a b", "b a", "A", "c a"] * 3, predictor=predictor)]
     assert text == ["{A} {B}", "{B} {A}", "{A}", "{C} {A}"] * 3
     assert predictor.asked == ["a", "b", "c"]
-    monkeypatch.setattr(module, "REMEMBERED", 0)
+    monkeypatch.setattr(module, "CACHE", 0)
     assert [line.text for line in lines(["a b", "b a", "A", "c a"] * 3)] == text
 
 
@@ -225,12 +225,11 @@ def test_a_long_text_is_not_held() -> None:
     ("text", "reason"),
     [([], "empty"), (["", " "], "empty"), (["кот", "1999"], "'кот'"), (["..."], "empty")],
 )
-def test_text_without_a_word_is_refused(text: list[str], reason: str) -> None:
-    predictor: Any = FakePredictor()
-    stream = pronounce_text(predictor, text)
-    with pytest.raises(HardalignError, match="no word in the text") as caught:
-        next(stream)
-    assert reason in str(caught.value)
+def test_text_without_words(text: list[str], reason: str) -> None:
+    report = TextReport()
+    assert [line.text for line in lines(text, report=report)] == text
+    assert report.words == 0
+    assert reason in report.refusal()
 
 
 def test_a_model_with_tags_is_refused() -> None:

@@ -222,6 +222,8 @@ def _pronounce(predictor: Predictor, file: str, output: Path | None, **options: 
     pronounced = pronounce_text(predictor, read_lines(file), report=report, **options)
     with lines_to(output) as lines:
         lines.writelines(line.text + "\n" for line in pronounced)
+        if not report.words:
+            raise HardalignError(report.refusal())
     for remark in (report.summary(), *report.remarks()):
         note(remark)
 

@@ -63,11 +63,7 @@ class Group(NamedTuple):
         """Return the model's answer to each item."""
         if not self.text:
             return answer_words(model, items, self.search, self.alignments)
-        pieces = [item.text for item in items]
-        try:
-            return list(pronounce_text(model, pieces, ipa=self.ipa))
-        except HardalignError:  # none of them has a word
-            return [Line(piece, []) for piece in pieces]
+        return list(pronounce_text(model, [item.text for item in items], ipa=self.ipa))
 
 
 @dataclass(frozen=True)

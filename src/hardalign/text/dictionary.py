@@ -1,4 +1,4 @@
-"""A pronunciation dictionary of all words of a text, in the file formats of speech tools."""
+"""Pronunciation dictionaries of all words of a text, in the file formats of speech tools."""
 
 from __future__ import annotations
 
@@ -23,62 +23,62 @@ from hardalign.search import Search
 from hardalign.text.ipa import ipa_symbols
 from hardalign.text.running import Reader, TextReport, count
 
+PARTIAL = ".partial"  # suffix of the file that keeps the results of an unfinished run
+
+
+class Style(NamedTuple):
+    """A file format of dictionaries."""
+
+    line: str
+    pattern: re.Pattern[str]  # of such a line
+    min_share: float = 0.0  # the smallest probability that the tool accepts
+
+
 STYLES = {
-    "mfa": re.compile(r"(?P<word>[^\t]+)\t[\d.e-]+\t[^\t]+"),
-    "kaldi": re.compile(r"(?P<word>\S+) [\d.e-]+ \S.*"),
-    "cmudict": re.compile(r"(?P<word>\S+) \S.*"),
-    "tsv": re.compile(r"(?P<word>[^\t]+)\t[^\t]+\t[\d.e-]+\t(lexicon|model)"),
+    # Montreal Forced Aligner
+    "mfa": Style(
+        "{word}\t{share}\t{text}\n", re.compile(r"(?P<word>[^\t]+)\t[\d.e-]+\t[^\t]+"), 0.01
+    ),
+    # Kaldi's lexiconp.txt
+    "kaldi": Style("{word} {share} {text}\n", re.compile(r"(?P<word>\S+) [\d.e-]+ \S.*"), 0.0001),
+    "cmudict": Style("{word}{variant} {text}\n", re.compile(r"(?P<word>\S+) \S.*")),
+    "tsv": Style(
+        "{word}\t{text}\t{probability:.6f}\t{origin}\n",
+        re.compile(r"(?P<word>[^\t]+)\t[^\t]+\t[\d.e-]+\t(lexicon|model)"),
+    ),
 }
-"""The formats of the Montreal Forced Aligner, Kaldi (lexiconp.txt), CMUDict, and a table, each with
-a pattern of its lines."""
-_LINES = {
-    "mfa": "{word}\t{share}\t{text}\n",
-    "kaldi": "{word} {share} {text}\n",
-    "cmudict": "{word}{variant} {text}\n",
-    "tsv": "{word}\t{text}\t{probability:.6f}\t{origin}\n",
-}
-LEAST = {"mfa": 0.01, "kaldi": 0.0001}
-"""The smallest probability that a tool accepts, or that is written."""
-PARTIAL = ".partial"  # suffix of the file that keeps what an unfinished run has computed
 
 
 class Entry(NamedTuple):
-    """A word with its pronunciations, best first, each with its log-probability."""
+    """A word and its pronunciations, each with its log-probability, best first."""
 
     word: str
     pronunciations: list[tuple[float, str]]
-    known: bool  # whether a lexicon has the word
+    known: bool  # whether they are from a lexicon
 
 
 class Dictionary:
-    """The distinct words of a text with their pronunciations: the nbest, or those of a mass."""
+    """The distinct words of a text with their ``nbest`` pronunciations, or those of a ``mass``."""
 
     def __init__(self, predictor: Predictor, search: Search) -> None:
         self._predictor, self._search = predictor, search
-        self._layout = predictor.description.format
         self._sources: dict[str, Example] = {}
         self.report = TextReport()
         self.left_out: Counter[str] = Counter()
         """Words for which the model found no pronunciation, once ``entries`` is exhausted."""
         self.uncovered: Counter[str] = Counter()
         """Words whose pronunciations do not cover the ``mass``, likewise."""
-        self._reader = Reader(predictor, self.report)
 
     def add_text(self, lines: Iterable[str]) -> None:
-        """Add the words of a list or of running text.
-
-        A line that is one word is taken whole, with its hyphens and apostrophes; others are read as
-        ``hardalign.text.running`` reads them.
-        """
-        spell, separator = self._layout.join_source, self._layout.source_separator
+        """Add the words of a word list or of running text, as ``Reader.words`` finds them."""
+        reader = Reader(self._predictor, self.report)
+        separator = self._predictor.description.format.source_separator
         silences = dict(self._predictor.lexicon.silences)
         for line in lines:
-            if line.strip() in silences:  # <unk>, which is written as it is
-                continue
-            for word, source in self._reader.words(line):
-                # A word is written as in text, also if the model's own files have "w o r d".
-                text = spell(word).replace(separator, "")
-                self._sources.setdefault(text, Example(source, text=spell(source)))
+            if line.strip() not in silences:  # <unk>, which is written as it is
+                for word in reader.words(line):
+                    # Words are written as in text, even if the model's own files have "w o r d".
+                    self._sources.setdefault(word.text.replace(separator, ""), word)
         if not self._sources:
             raise HardalignError(self.report.refusal())
 
@@ -87,7 +87,7 @@ class Dictionary:
         return sorted(self._sources)
 
     def unanswered(self, kept: Container[str]) -> list[str]:
-        """Return the words that are not kept, and known ones, as the lexicon may have changed."""
+        """Return words that are not kept, and known words, since the lexicon may have changed."""
         known, sources = self._predictor.lexicon.pronunciations, self._sources
         return [w for w in self.words() if w not in kept or known(sources[w].source)]
 
@@ -96,14 +96,13 @@ class Dictionary:
     ) -> Iterator[Entry]:
         """Yield an entry for each word that has a pronunciation.
 
-        Pronunciations of a probability below ``min_prob`` are left out; the best is always kept.
+        Pronunciations of a probability below ``min_prob`` are left out, except the best.
         """
         words, least = list(words), math.log(min_prob) if min_prob else -math.inf
         examples = (self._sources[word] for word in words)
         answers = respond(self._predictor, examples, self._search, fill=False, threads=threads)
         for word, predictions in zip(words, answers, strict=True):
             known = predictions[0].origin == "lexicon"
-            # What was cut off, or is empty, is no pronunciation.
             found = [
                 (prediction.log_prob, prediction.text)
                 for prediction in predictions
@@ -122,33 +121,32 @@ class Dictionary:
 def write_entry(entry: Entry, style: str, layout: Format, *, ipa: bool = False) -> Iterator[str]:
     """Yield a line for each pronunciation of a word, in one of the ``STYLES``.
 
-    Speech tools expect blanks between symbols, whatever the model's format has. ``ipa`` writes
-    ARPAbet as IPA.
+    Symbols are separated by blanks, as speech tools expect, unless the style is ``tsv``. ``ipa``
+    writes ARPAbet as IPA.
     """
     found: dict[str, float] = {}
     for log_prob, text in entry.pronunciations:
         if style != "tsv" or ipa:
             symbols = segment(normalize(text, layout.normalization), layout.target_separator)
             text = " ".join(ipa_symbols(symbols) if ipa else filter(str.strip, symbols))
-        # Without stress two may be one.
+        # Pronunciations that differ in stress are the same in IPA.
         found[text] = float(np.logaddexp(found.get(text, -math.inf), log_prob))
     highest = max(found.values())
     best_first = sorted(found.items(), key=lambda one: -one[1])
     for number, (text, log_prob) in enumerate(best_first, start=1):
-        # If even the best is −inf, they are alike.
         share = math.exp(log_prob - highest) if highest > -math.inf else 1.0
-        yield _LINES[style].format(
+        yield STYLES[style].line.format(
             word=entry.word,
             variant=f"({number})" if number > 1 else "",
             text=text,
-            share=round(max(share, LEAST.get(style, 0.0)), 4),
+            share=round(max(share, STYLES[style].min_share), 4),
             probability=math.exp(log_prob),
             origin="lexicon" if entry.known else "model",
         )
 
 
 def read_entries(path: Path, style: str) -> dict[str, list[str]]:
-    """Read the lines of a dictionary by word; of a partial one without its last word."""
+    """Read the lines of a dictionary by word; of a partial file all but those of the last word."""
     entries: dict[str, list[str]] = {}
     if not path.is_file():
         return entries
@@ -157,7 +155,7 @@ def read_entries(path: Path, style: str) -> dict[str, list[str]]:
     if path.suffix == PARTIAL:
         content = content[: content.rfind(b"\n") + 1]
     for number, line in enumerate(content.splitlines(), start=1):
-        match = STYLES[style].fullmatch(text := line.decode("utf-8", "replace"))
+        match = STYLES[style].pattern.fullmatch(text := line.decode("utf-8", "replace"))
         if match is None or "\ufffd" in text:
             reason = f"not a line of style {style}; without --resume the file is written anew"
             raise InputError(reason, file=str(path), line=number)
@@ -172,9 +170,9 @@ def read_entries(path: Path, style: str) -> dict[str, list[str]]:
 def partial_file(
     output: Path | None, kept: Mapping[str, list[str]]
 ) -> Iterator[Callable[[list[str]], object]]:
-    """Give a function that saves lines beside the output; an interrupted run leaves that file.
+    """Yield a function that appends lines to a file beside ``output``, which is removed at the end.
 
-    It begins with the lines that are kept, and is removed when all is done.
+    It starts with the lines that are kept; an interrupted run leaves it, to be resumed from.
     """
     if output is None or (output.exists() and not output.is_file()):  # a pipe or a device
         yield lambda _: None

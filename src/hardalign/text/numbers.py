@@ -1,4 +1,4 @@
-"""Numbers and abbreviations written out as words, by the package num2words."""
+"""Numbers and abbreviations in running text, written out as words by num2words."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from decimal import Decimal
-from itertools import takewhile
 from typing import Any
 
 from hardalign.errors import HardalignError, MissingPackageError
 
-LONGEST = 20  # characters of a number that is written as words
+MAX_LENGTH = 30  # characters of a number that is written as words
 POINTS = {"en", "he", "ja", "ko", "th"}  # languages with a decimal point; others have a comma
-CURRENCIES = {"$": "USD", "£": "GBP", "€": "EUR", "¥": "JPY"}
+CURRENCIES = {"$": "USD", "US$": "USD", "£": "GBP", "€": "EUR", "¥": "JPY"}
 
 
 def _table(text: str) -> dict[str, str]:
@@ -25,44 +24,53 @@ PERCENT = _table(
     "sv=procent; da=procent; no=prosent; pl=procent; is=prósent; ro=la sută"
 )
 TIMES = {
-    "en": ("{} o'clock", "{} {}"),
-    "de": ("{} Uhr", "{} Uhr {}"),
-    "fr": ("{} heures", "{} heures {}"),
-    "es": ("{}", "{} y {}"),
-    "it": ("{}", "{} e {}"),
+    "en": ("H:M", "{} o'clock", "{} {}"),
+    "de": (r"H[:.]M(?:\sUhr|(?<=:\d\d))", "{} Uhr", "{} Uhr {}"),
+    "fr": (r"H(?::(?=\d)|\s?h(?:\s?(?=[0-5]\d\b))?)M?", "{} heures", "{} heures {}"),
+    "es": (r"H[:.]M(?:\s?h|(?<=:\d\d))", "{}", "{} y {}"),
+    "it": ("H:M", "{}", "{} e {}"),
 }
-"""Hours alone, and hours with minutes; articles stand before them in the text (a las 10:30)."""
+"""A pattern of hours H and minutes M; how full hours are read; how hours and minutes are."""
+ONE_O_CLOCK = _table("de=ein; fr=une; es=una; it=una")  # where it differs from the number one
 ABBREVIATIONS = {
     "en": _table(
-        "mr.=mister; mrs.=missus; dr.=doctor; prof.=professor; st.=saint; jr.=junior; sr.=senior; "
+        "Mr.=mister; Mrs.=missus; Dr.=doctor; Prof.=professor; St.=saint; Jr.=junior; Sr.=senior; "
         "vs.=versus; e.g.=for example; i.e.=that is; etc.=et cetera; approx.=approximately; "
-        "jan.=January; feb.=February; aug.=August; sept.=September; oct.=October; nov.=November; "
-        "dec.=December"
+        "Jan.=January; Feb.=February; Aug.=August; Sept.=September; Oct.=October; Nov.=November; "
+        "Dec.=December"
     ),
     "de": _table(
-        "dr.=Doktor; prof.=Professor; hr.=Herr; fr.=Frau; nr.=Nummer; st.=Sankt; "
-        "z.b.=zum Beispiel; d.h.=das heißt; usw.=und so weiter; jan.=Januar; feb.=Februar; "
-        "apr.=April; aug.=August; sept.=September; okt.=Oktober; nov.=November; dez.=Dezember"
+        "Dr.=Doktor; Prof.=Professor; Hr.=Herr; Fr.=Frau; Nr.=Nummer; St.=Sankt; ca.=circa; "
+        "z.B.=zum Beispiel; z. B.=zum Beispiel; d.h.=das heißt; d. h.=das heißt; "
+        "usw.=und so weiter; bzw.=beziehungsweise; Mio.=Millionen; Mrd.=Milliarden; Jan.=Januar; "
+        "Feb.=Februar; Apr.=April; Aug.=August; Sept.=September; Okt.=Oktober; Nov.=November; "
+        "Dez.=Dezember"
     ),
-    "fr": _table("m.=monsieur; mme=madame; dr.=docteur; etc.=et cetera"),
-    "es": _table("sr.=señor; sra.=señora; dr.=doctor; dra.=doctora; etc.=etcétera"),
+    "fr": _table(
+        "M.=monsieur; Mme=madame; Mlle=mademoiselle; Dr=docteur; Dr.=docteur; n°=numéro; "
+        "p. ex.=par exemple; etc.=et cetera"
+    ),
+    "es": _table(
+        "Sr.=señor; Sra.=señora; Dr.=doctor; Dra.=doctora; Ud.=usted; Uds.=ustedes; n.º=número; "
+        "p. ej.=por ejemplo; EE. UU.=Estados Unidos; EE.UU.=Estados Unidos; etc.=etcétera"
+    ),
 }
 _ORDINALS = _table("en=st|nd|rd|th; fr=er|re|e|è|ème; es=[ºª]|er; it=[ºª]; pt=[ºª]")
-_MONTHS = (
-    r"(?:Januar|Jänner|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember)\b"
-    r"|(?:Jan|Feb|Apr|Aug|Sept|Okt|Nov|Dez)\."
-)
-_SCALES = _table("m=million; bn=billion; tn=trillion")
-_PHRASES = {
-    "de": r"(?P<before>(?:\b(?i:der|am|ab|beim|bis|dem|den|des|nach|seit|und|vom|zum)\s+)?)"
-    r"(?<![\w.,])(?P<day>\d{1,2})\."
-    rf"(?=\s*(?:(?:und|bis|bis zum)\s+\d{{1,2}}\.\s*)?(?:{_MONTHS}))",
-    "en": r"(?<!\w)(?:US)?(?P<sign>[$£€])(?P<amount>\d[\d,]*(?:\.\d+)?)"
-    r"(?:[\s-](?P<scale>(?i:million|billion|trillion))|\s?(?P<short>m|bn|tn))\b",
-    "fr": r"(?<!\d )(?<![\w.,:])(?P<grouped>\d{1,3}(?: \d{3})+(?:,\d+)?)(?![\w.,:]?\d)(?! \d)",
+_INFLECTIONS = {"ª": ("o$", "a"), "re": ("er$", "ère"), "er": ("o$", "")}
+"""Of ordinals by their suffix: segunda, première, tercer."""
+_DATES = {
+    "en": r"(?P<month>January|February|March|April|May|June|July|August|September|October|November"
+    r"|December|(?:Jan|Feb|Aug|Sept|Oct|Nov|Dec)\.)\s(?P<day>\d{1,2})",
+    "de": r"(?:(?P<article>(?i:d(?:er|ie|as|e[mns])|[ai]m|[vz][ou]m|beim))\s(?P<nth>\d{1,2})\."
+    r"|(?:(?P<before>(?i:ab|bis|nach|seit|und))\s)?(?P<day>\d{1,2})\."
+    r"(?=\s(?:Januar|Jänner|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November"
+    r"|Dezember|(?:Jan|Feb|Apr|Aug|Sept|Okt|Nov|Dez)\.)(?!\w)))",
 }
-"""Numbers whose reading depends on the next word: 3. Oktober, $3.5 million, 1 250."""
-_AND = re.compile(r"(,| und| et| con| e| y| en| og| och| i| and)?\s*$")
+"""Numbers that are ordinals without a suffix: January 5; am 3. Oktober, im 19. Jahrhundert."""
+_SCALED = {"en": r"(?:[\s-](?P<scale>(?i:million|billion|trillion))|\s?(?P<short>m|bn|tn))"}
+_SCALES = _table("m=million; bn=billion; tn=trillion")
+_DECADES = {"en": "s", "de": "er"}
+_SIGN = "(?:US)?[$]|[£€¥]"
 
 
 class Numbers:
@@ -85,98 +93,119 @@ class Numbers:
             raise HardalignError(f"no numbers of language {language!r}; there are {known}")
         self._num2words, self._name = num2words, language
         self._language = language.partition("_")[0]
-        point, group = ".," if self._language in POINTS else ",."
-        whole = rf"\d{{1,3}}(?:[{group}\u00a0\u202f]\d{{3}})+|\d+"
-        number = rf"(?P<whole>{whole})(?:[{point}](?P<part>\d+))?"
-        signs = "".join(CURRENCIES)
-        ordinal = _ORDINALS.get(self._language, "(?!)")
-        self._pattern = re.compile(
-            rf"(?P<hour>[01]?\d|2[0-4])[:](?P<minute>[0-5]\d)"
-            rf"|(?P<before>[{signs}])?{number}(?P<after>[{signs}%])?"
-            rf"|(?P<ordinal>\d+)(?:{ordinal})|(?P<decade>[12]\d\d0)s"
+        self._point = "." if self._language in POINTS else ","
+        self._abbreviations = {
+            form: words
+            for name, words in ABBREVIATIONS.get(self._language, {}).items()
+            for form in (name, name.capitalize(), name.upper())
+        }
+        self._pattern = self._compile()
+
+    def _compile(self) -> re.Pattern[str]:
+        """Return a pattern of everything that is expanded, each kind a group of that name."""
+        language, point = self._language, self._point
+        group, blank = (",", "\u00a0\u202f") if point == "." else (".", " \u00a0\u202f")
+        number = (
+            rf"(?:(?<!\d\s)\d{{1,3}}(?:[{blank}]\d{{3}})+(?!\s?\d)"
+            rf"|\d{{1,3}}(?:[{group}]\d{{3}})+|\d+)(?:[{point}]\d+)?"
         )
-        self._phrases = re.compile(_PHRASES.get(self._language, "(?!)"))
+        time, *_ = TIMES.get(language, TIMES["it"])
+        time = time.replace("H", r"(?P<hour>[01]?\d|2[0-4])").replace("M", r"(?P<minute>[0-5]\d)")
+        names = sorted(map(re.escape, self._abbreviations), key=len, reverse=True)
+        kinds = {
+            "date": _DATES.get(language, "(?!)"),
+            "abbreviation": "|".join(names).replace(r"\ ", r"\s") or "(?!)",
+            "time": time,
+            "ordinal": rf"(?P<place>\d+)(?P<suffix>{_ORDINALS.get(language, '(?!)')})",
+            "decade": r"(?P<tens>(?:[12]\d)?\d0)" + _DECADES.get(language, "(?!)"),
+            "scaled": rf"(?P<unit>{_SIGN})(?P<mantissa>{number}){_SCALED.get(language, '(?!)')}",
+            "amount": rf"(?P<sign>{_SIGN})?(?P<number>{number})(?:\s?(?P<after>[$£€¥%]))?",
+        }
+        groups = "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in kinds.items())
+        # Addresses, fractions and the like stay as they are, and so does 2024-01-31.
+        return re.compile(
+            rf"(?<!\S)\S*[/@]\S*|(?<![\w.+$£€¥])(?<!\d[-.,:])(?:{groups})(?![\w%$£€¥])(?![-.,:]\d)"
+        )
 
-    def __call__(self, text: str) -> str | None:
-        """Return a number in words, or None if it is of no kind that is known.
+    def expand(self, line: str, note: Callable[[str, str], object] = lambda *_: None) -> str:
+        """Expand what is known to be a number or an abbreviation; ``note`` is told of each.
 
-        >>> Numbers("en")("$3.50")
-        'three dollars, fifty cents'
-        """
-        match = self._pattern.fullmatch(text) if len(text) <= LONGEST else None
-        if match is None:
-            return None
-        try:
-            return self._written(match)
-        except (NotImplementedError, OverflowError, KeyError, IndexError, TypeError, ValueError):
-            return None  # num2words lacks this kind in this language, or so large a number
-
-    def abbreviation(self, text: str) -> str | None:
-        """Return what an abbreviation stands for, or None if it is none that is known."""
-        return ABBREVIATIONS.get(self._language, {}).get(text.lower())
-
-    def phrases(self, line: str, note: Callable[[str, str], None]) -> str:
-        """Write the numbers of a line that depend on the next word; ``note`` is told of each.
-
-        >>> Numbers("de").phrases("Am 3. Oktober im Jahr 3.", print)
-        Am 3. Am dritten
-        'Am dritten Oktober im Jahr 3.'
+        >>> Numbers("en").expand("Dr. No paid $3.50.")
+        'doctor No paid three dollars, fifty cents.'
         """
 
-        def read(match: re.Match[str]) -> str:
-            if words := self._phrase(match):
+        def expanded(match: re.Match[str]) -> str:
+            words = None
+            if match.lastgroup and len(match[0]) <= MAX_LENGTH:
+                # num2words may lack this kind in this language, or so large a number.
+                with suppress(
+                    NotImplementedError, OverflowError, KeyError, IndexError, TypeError, ValueError
+                ):
+                    words = getattr(self, f"_{match.lastgroup}")(match)
+            if words:
                 note(match[0], words)
             return words or match[0]
 
-        return self._phrases.sub(read, line)
+        return self._pattern.sub(expanded, line)
 
-    def _phrase(self, match: re.Match[str]) -> str | None:
-        if self._language == "de":
-            ending = {"der": "", "": "r"}.get(match["before"].strip().lower(), "n")
-            return f"{match['before']}{self._say(int(match['day']), 'ordinal')}{ending}"
-        if self._language == "fr":
-            return self(match["grouped"].replace(" ", ""))
-        amount, two = self(match["amount"]), self(f"{match['sign']}2")
+    def _abbreviation(self, match: re.Match[str]) -> str:
+        return self._abbreviations[re.sub(r"\s", " ", match[0])]
+
+    def _date(self, match: re.Match[str]) -> str:
+        if self._language == "en":
+            month = self._abbreviations.get(match["month"], match["month"])
+            return f"{month} {self._say(int(match['day']), 'ordinal')}"
+        if article := match["article"]:
+            ending = "" if article.lower() in ("der", "die", "das") else "n"
+            return f"{article} {self._say(int(match['nth']), 'ordinal')}{ending}"
+        day = self._say(int(match["day"]), "ordinal")
+        return f"{match['before']} {day}n" if match["before"] else f"{day}r"
+
+    def _time(self, match: re.Match[str]) -> str:
+        hour, minute = int(match["hour"]), int(match["minute"] or 0)
+        _, alone, together = TIMES.get(self._language, ("", "{}", "{} {}"))
+        one = ONE_O_CLOCK.get(self._language, self._say(1))
+        hours = re.sub(f"{self._say(1)}$", one, self._say(hour))
+        if not minute:
+            return alone.format(hours)
+        oh = "oh " if self._language == "en" and minute < 10 else ""
+        return together.format(hours, oh + self._say(minute))
+
+    def _ordinal(self, match: re.Match[str]) -> str:
+        words = self._say(int(match["place"]), "ordinal")
+        return re.sub(*_INFLECTIONS.get(match["suffix"], ("$", "")), words)
+
+    def _decade(self, match: re.Match[str]) -> str:
+        words = self._say(int(match["tens"]), "year")
+        return f"{words}er" if self._language == "de" else re.sub("y$", "ie", words) + "s"
+
+    def _scaled(self, match: re.Match[str]) -> str:
         scale = match["scale"] or _SCALES[match["short"]]
-        return f"{amount} {scale} {two.partition(' ')[2]}" if amount and two else None
+        two = self._currency(Decimal(2), match["unit"])
+        return f"{self._say(self._value(match['mantissa']))} {scale} {two.partition(' ')[2]}"
 
-    def _written(self, match: re.Match[str]) -> str | None:
-        if match["hour"]:
-            return self._time(int(match["hour"]), int(match["minute"]))
-        if match["ordinal"]:
-            return self._say(int(match["ordinal"]), "ordinal")
-        if match["decade"]:
-            decade = self._say(int(match["decade"]), "year")
-            return re.sub("y$", "ies", decade) if self._language == "en" else None
-        whole = re.sub(r"\D", "", match["whole"])
-        value = Decimal(f"{whole}.{match['part']}" if match["part"] else whole)
-        sign = match["before"] or match["after"]
-        if sign == "%":
+    def _amount(self, match: re.Match[str]) -> str | None:
+        text, sign = match["number"], match["sign"] or match["after"]
+        value = self._value(text)
+        if match["after"] == "%":
             percent = PERCENT.get(self._language)
             return f"{self._say(value)} {percent}" if percent else None
         if sign:
-            cents = len(match["part"] or "")
-            return self._currency(value, CURRENCIES[sign]) if cents in (0, 2) else None
-        if re.fullmatch(r"1[1-9]\d\d|20\d\d", match["whole"]) and not match["part"]:
+            cents = len(text.partition(self._point)[2])
+            return self._currency(value, sign) if cents in (0, 2) else None
+        if re.fullmatch(r"1[1-9]\d\d|20\d\d", text):
             with suppress(NotImplementedError):
                 return self._say(value, "year")
         return self._say(value)
 
-    def _currency(self, value: Decimal, currency: str) -> str:
-        if value != value.to_integral():
-            return self._say(value, "currency", currency=currency)
-        # Without "zero cents": up to where it differs from the same with one cent.
-        cents = [Decimal(value) + Decimal(n) / 100 for n in (0, 1, 2)]
-        texts = [self._say(one, "currency", currency=currency) for one in cents]
-        alike = takewhile(lambda column: len(set(column)) == 1, zip(*texts, strict=False))
-        return _AND.sub("", "".join(column[0] for column in alike))
+    def _value(self, number: str) -> Decimal:
+        return Decimal(re.sub(rf"[^\d{self._point}]", "", number).replace(",", "."))
 
-    def _time(self, hour: int, minute: int) -> str:
-        alone, together = TIMES.get(self._language, ("{}", "{} {}"))
-        if not minute:
-            return alone.format(self._say(hour))
-        oh = "oh " if self._language == "en" and minute < 10 else ""
-        return together.format(self._say(hour), oh + self._say(minute))
+    def _currency(self, value: Decimal, sign: str) -> str:
+        exact, currency = value.quantize(Decimal("0.01")), CURRENCIES[sign]
+        words = self._say(exact, "currency", currency=currency)
+        # "Five euro, zero cents", "fünf Euro und null Cent".
+        return words if value % 1 else re.sub(rf"(?:,| \w{{1,3}})? {self._say(0)} .*$", "", words)
 
     def _say(self, value: float | Decimal, to: str = "cardinal", **options: Any) -> str:
         number = int(value) if to != "currency" and value == int(value) else value

@@ -1,8 +1,7 @@
-"""Running text pronounced: words become pronunciations, all else stays where it is.
+"""Pronounce running text: words become pronunciations, everything else is kept.
 
-``docs/howto/text.md`` has the rules, each of which has a test. A line is cut into tokens by classes
-of characters, so that all scripts are cut alike; a word is then looked up in the lexicon, if there
-is one, before the model is asked.
+``docs/howto/text.md`` lists the rules. Lines are tokenised by character classes, so that all
+scripts are treated alike.
 """
 
 from __future__ import annotations
@@ -28,10 +27,9 @@ from hardalign.search import Search
 from hardalign.text.ipa import check_arpabet, parts_to_ipa
 from hardalign.text.numbers import Numbers
 
-NAMED = 10_000  # distinct pieces of each kind that are kept to be named in a report
-CHUNK = 512  # lines read at a time, whose words are pronounced together
-REMEMBERED = 1 << 16  # words whose answers are kept, since most words of a text come again
-HELD = 100_000  # lines held until the first word that can be pronounced
+MAX_NAMES = 10_000  # distinct items that a report keeps of each kind
+CHUNK = 512  # lines read at a time, whose words are pronounced in one batch
+CACHE = 1 << 16  # words whose pronunciations are kept, since most words of a text recur
 _KINDS = {
     "number": ("number", "numbers"),
     "symbol": ("symbol", "symbols"),
@@ -44,46 +42,46 @@ _AFFIX = re.compile(rf"^[{HYPHENS}](?=\w)|(?<=\w)[{HYPHENS}]$")
 _CHUNK = re.compile(r"(\s*)(\S*)")
 _PUNCTUATION = '.,;:!?…()"“”„«»‹›'
 _PLAIN = re.compile(rf"(?:[^\W\d_]|[.{re.escape(APOSTROPHES + HYPHENS)}])*+")
-"""What may be cut as a word, an abbreviation or an address."""
+"""Chunks that need no lookup as a whole, as they can only be words, abbreviations or addresses."""
 
 _TOKENS = re.compile(
-    # What has a digit, with all that is joined to it: 1999, $3.50, 10:30, 3rd, B2B, 50%.
+    # Anything with a digit, and what is attached to it: 1999, $3.50, 10:30, 3rd, B2B, 50%.
     r"(?P<number>s?a*9(?:[.,:]9|['s-]?[a9])*s?)"
-    # Single letters with dots between them (U.S., a.m.), the last dot included.
+    # Single letters with dots between them (U.S., a.m.), including the last dot.
     r"|(?P<abbreviation>(?<!a)a(?:\.a)+(?!a)\.?)"
-    # Letters with their marks, and apostrophes and hyphens between them.
+    # Letters with their marks, apostrophes and inner hyphens.
     r"|(?P<word>'?a+(?:['-]a+)*'?)"
     r"|(?P<symbol>s)"
     r"|(?P<address>u+)"
     r"|(?P<between>[^a9s'u]+|.)"
 )
-"""Tokens as patterns of classes: a letter, 9 digit, s sign, z invisible, u address."""
+"""Tokens as patterns over character classes: a letter, 9 digit, s sign, z invisible, u address."""
 _INSIDE = re.compile(r"(?<=a)z+(?=[a'-])|(?<=['-])z+(?=a)")
-"""What is invisible inside a word, such as a soft hyphen, belongs to it."""
-_AFTER = r".,;:!?'\"’”»)\]}>"  # what may stand behind an address and is no part of it
+"""Invisible characters inside a word, such as a soft hyphen, belong to it."""
+_AFTER = r".,;:!?'\"’”»)\]}>"  # punctuation that may follow an address
 _ENDINGS = (
     r"(?:com|org|net|edu|gov|info)(?:\.[a-z]{2})?|(?:co|ac)\.[a-z]{2}|COM|ORG|NET|EDU|GOV|INFO"
 )
-"""What an address ends in that has neither :// nor www.; a country may follow."""
+"""Endings of addresses without :// and www.; a country may follow."""
 _ADDRESS = re.compile(
     rf"(?<!\w)(?:[a-z]{{2,10}}://|www\.)\S*[^\s{_AFTER}]"
     r"|(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
-    # Where a blank is missing, "end.Net" and "is.it" are words of two sentences: hence few endings,
-    # in small letters or all in capitals.
+    # Few endings, in lower case or all capitals: without a blank, "end.Net" and "is.it" are words
+    # of two sentences.
     rf"|(?<![\w.+-])(?:[\w-]+\.)+(?-i:{_ENDINGS})(?![\w-])(?:(?=[:/])\S*[^\s{_AFTER}])?",
     re.IGNORECASE,
 )
 
 
 class Token(NamedTuple):
-    """A piece of a line, its kind one of the groups of ``_TOKENS``."""
+    """A piece of a line; its kind is one of the groups of ``_TOKENS``."""
 
     kind: str
     text: str
 
 
 def tokens(line: str) -> Iterator[Token]:
-    """Cut a line into tokens, which together are the line.
+    """Cut a line into tokens, which concatenate to the line.
 
     >>> [token.text for token in tokens("It's 10:30, Jean-Luc!") if token.kind != "between"]
     ["It's", '10:30', 'Jean-Luc']
@@ -106,18 +104,12 @@ def _class(character: str) -> str:
     return {"S": "s", "L": "a", "M": "a", "N": "9"}.get(category, other)
 
 
-class Reading(NamedTuple):
-    """A word, or a letter of one that is spelled."""
-
-    word: Symbols  # as the text has it, normalised
-    source: Symbols  # the same in letters that the lexicon or the model knows
-
-
 class Piece(NamedTuple):
-    """A piece of a line, and what is to be pronounced for it: nothing, a word, or letters."""
+    """A piece of a line and what is pronounced for it: nothing, a word, or the letters of one."""
 
     text: str
-    readings: Sequence[Reading] = ()
+    words: Sequence[Example] = ()
+    """The text of each is the normalised word; its source has only letters of the model."""
 
 
 @dataclass
@@ -131,13 +123,13 @@ class TextReport:
     capitals: Counter[str] = field(default_factory=Counter)
     """Words in capitals that the model read as words."""
     cut_off: Counter[str] = field(default_factory=Counter)
-    """Words of whose pronunciations the model found no end."""
+    """Words whose pronunciation reached the length limit."""
     expanded: Counter[str] = field(default_factory=Counter)
-    """Numbers and abbreviations that were read as words."""
+    """Numbers and abbreviations that were expanded."""
     folding: Folding | None = None
 
     def remarks(self) -> list[str]:
-        """Return what was passed over or read differently, a line each."""
+        """Return what was skipped or read differently, a line each."""
         pieces = [
             f"{plural(counts.total(), *_KINDS[kind])} ({names(counts)})"
             for kind, counts in self.skipped.items()
@@ -166,7 +158,7 @@ class TextReport:
 
 
 class Reader:
-    """Reads lines of text for a model, and tells a report what it passes over."""
+    """Finds the words of a text that a model can read, and reports what it skips."""
 
     def __init__(
         self,
@@ -179,49 +171,43 @@ class Reader:
         description = predictor.description
         if "tags" in description.format.columns:
             raise HardalignError("this model cannot read text: it needs tags with each word")
-        self._layout = description.format
-        self._lexicon, self._report, self._spell = predictor.lexicon, report, spell_capitals
-        self._numbers = numbers
+        self._layout, self._lexicon = description.format, predictor.lexicon
+        self._report, self._spell, self._numbers = report, spell_capitals, numbers
         alphabet = description.vocabulary.source
         self._folding = report.folding = Folding(alphabet)
         self._plain = PLAIN | {ord(m): m for m in INVISIBLE if not alphabet.unknown(m)}
 
-    def words(self, line: str) -> Iterator[Reading]:
+    def words(self, line: str) -> Iterator[Example]:
         """Yield the words of a line.
 
-        A word that is alone on its line is taken whole, also with a hyphen at its edge (-ism), and
-        so is a line that the lexicon has (mr.).
+        A word alone on its line is taken whole, with hyphens at its edges (-ism), and so is a line
+        that the lexicon has (mr.).
         """
         text = line.strip()
         kinds = [token.kind for token in tokens(_AFFIX.sub("", text))]
         if kinds in (["word"], ["abbreviation"]) or self._is_known(text):
-            yield from self._piece(text, [text]).readings
+            yield from self._piece(text, [text]).words
         else:
             for piece in self.pieces(line):
-                yield from piece.readings
+                yield from piece.words
 
     def pieces(self, line: str) -> Iterator[Piece]:
-        """Cut a line; all texts together are the line."""
+        """Cut a line into pieces, which concatenate to the line (with its numbers expanded)."""
         words = [token for token in tokens(line) if token.kind == "word"]
         headline = len(words) > 1 and all(token.text.isupper() for token in words)
-        spell = self._spell and not headline
         if self._numbers:
-            line = self._numbers.phrases(line, self._note)
-        for between, chunk in _CHUNK.findall(line):
-            yield Piece(between)
+            line = self._numbers.expand(
+                line, lambda text, words: count(self._report.expanded, f"{text} as {words}")
+            )
+        for blank, chunk in _CHUNK.findall(line):
+            yield Piece(blank)
             bare = chunk.strip(_PUNCTUATION)
-            short = chunk.lstrip(_PUNCTUATION).rstrip(_PUNCTUATION.replace(".", ""))
-            if self._numbers and (long := self._numbers.abbreviation(short)):
-                before, _, after = chunk.partition(short)
-                yield Piece(before)
-                yield from self._expanded(short, long)
-                yield Piece(after)
-            elif not _PLAIN.fullmatch(bare) and self._is_known(bare):
+            if not _PLAIN.fullmatch(bare) and self._is_known(bare):
                 before, _, after = chunk.partition(bare)
                 yield from (Piece(before), self._piece(bare, [bare]), Piece(after))
             else:
                 for token in tokens(chunk):
-                    yield from self._token(token, spell)
+                    yield from self._token(token, spell=self._spell and not headline)
 
     def _token(self, token: Token, spell: bool) -> Iterator[Piece]:
         if token.kind == "between":
@@ -232,13 +218,12 @@ class Reader:
             yield self._piece(token.text, [token.text])
         elif token.kind == "abbreviation":
             yield self._spelled(token.text)
-        elif token.kind == "number" and (words := self._numbers and self._numbers(token.text)):
-            yield from self._expanded(token.text, words)
         else:
             count(self._report.skipped[token.kind], token.text)
             yield Piece(token.text)
 
     def _word(self, text: str, spell: bool) -> Iterator[Piece]:
+        """Cut a word at its hyphens and edge apostrophes, unless the lexicon has it with them."""
         bare = text.strip(APOSTROPHES)
         before, _, after = text.partition(bare)
         for left, right in ((before, after), (before, ""), ("", after)):
@@ -251,45 +236,36 @@ class Reader:
         yield Piece(after)
 
     def _part(self, text: str, spell: bool) -> Piece:
-        if not text.isupper() or sum(map(str.isalpha, text)) < 2:
-            return self._piece(text, [text])
-        if spell:
+        capitals = text.isupper() and sum(map(str.isalpha, text)) > 1
+        if capitals and spell:
             return self._spelled(text)
         piece = self._piece(text, [text])
-        if piece.readings and not self._lexicon.pronunciations(piece.readings[0].source):
+        if capitals and piece.words and not self._is_known(text):
             count(self._report.capitals, text)
         return piece
 
-    def _expanded(self, text: str, words: str) -> Iterator[Piece]:
-        """Yield the words that a number or an abbreviation is read as."""
-        self._note(text, words)
-        yield from self.pieces(words)
-
-    def _note(self, text: str, words: str) -> None:
-        count(self._report.expanded, f"{text} as {words}")
-
     def _spelled(self, text: str) -> Piece:
-        """Return a piece of which each letter is pronounced by its name, *A.* in CMUDict."""
+        """Return a piece whose letters are pronounced by their names, *A.* in CMUDict."""
         letters = [letter for letter in text if letter.isalpha()]
         return self._piece(text, [f"{x}." if self._is_known(f"{x}.") else x for x in letters])
 
     def _piece(self, piece: str, words: list[str]) -> Piece:
-        """Return a piece for which some words are pronounced, if all of them can be."""
-        readings = []
+        """Return a piece with the words that are pronounced for it, if all of them can be."""
+        examples = []
         for text in words:
             word = self._symbols(text)
             source = word if self._lexicon.pronunciations(word) else self._folding.fold(word)
             if source is None:
                 count(self._report.skipped["word" if word else "long"], piece)
                 return Piece(piece)
-            readings.append(Reading(word, source))
-        return Piece(piece, readings)
+            examples.append(Example(source, text=self._layout.join_source(word)))
+        return Piece(piece, examples)
 
     def _is_known(self, word: str) -> bool:
         return bool(self._lexicon.pronunciations(self._symbols(word)))
 
     def _symbols(self, word: str) -> Symbols:
-        """Cut a word as the model's format says; no symbols if it is too long to be a word."""
+        """Cut a word into symbols; none if it is too long to be a word."""
         try:
             return word_symbols(word.translate(self._plain), self._layout)
         except HardalignError:
@@ -297,26 +273,29 @@ class Reader:
 
 
 def count(counts: Counter[str], text: str) -> None:
-    """Count a piece; if there are very many different ones, without its name."""
-    counts[text if text in counts or len(counts) < NAMED else "…"] += 1
+    """Count a text by name, or as "…" if there are too many different ones."""
+    counts[text if text in counts or len(counts) < MAX_NAMES else "…"] += 1
 
 
 def names(counts: Counter[str]) -> str:
-    """Name the commonest pieces, with their counts where they are above one."""
+    """Name the most frequent texts, with their counts if above one."""
     shown = [shorten(name) + (f" × {n}" if n > 1 else "") for name, n in counts.most_common(8)]
     return ", ".join(shown) + (", …" if len(counts) > 8 else "")
 
 
 @dataclass(frozen=True)
 class Word:
-    """One pronounced word of a text."""
+    """A pronounced word of a text."""
 
     text: str
     """As it stands there."""
     predictions: list[Prediction]
-    """One, or one for each letter of what is spelled."""
-    known: bool
-    """Whether the lexicon gave it."""
+    """One, or one for each letter of a spelled word."""
+
+    @property
+    def known(self) -> bool:
+        """Whether it came from the lexicon."""
+        return all(part.origin == "lexicon" for part in self.predictions)
 
     @property
     def symbols(self) -> Symbols:
@@ -326,7 +305,7 @@ class Word:
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a text."""
+    """A line of a text."""
 
     text: str
     """The line with its words pronounced."""
@@ -346,57 +325,47 @@ def pronounce_text(
 ) -> Iterator[Line]:
     """Pronounce a text line by line, in constant memory.
 
-    A pronunciation whose symbols are separated by blanks stands in braces, {DH AH0} {K AE1 T}, as
-    speech synthesisers read it.
+    Pronunciations whose symbols are separated by blanks are written in braces, as speech
+    synthesisers read them: {DH AH0} {K AE1 T}.
 
     Args:
         predictor: A model of words.
         lines: The text.
         spell_capitals: Whether words in capitals are spelled letter by letter.
-        numbers: Writes numbers and abbreviations as words; without it they are left as they are.
+        numbers: Expands numbers and abbreviations; without it they are left as they are.
         ipa: Whether ARPAbet is written as IPA.
-        search: How the model looks for its best answer.
-        report: Is told what was pronounced and what not.
-        threads: How many threads answer.
+        search: How the model searches for its best answer.
+        report: Counts what was pronounced and what was not.
+        threads: Number of threads.
 
     Raises:
-        HardalignError: If nothing in the text can be pronounced, the model needs tags, or IPA is
-            wanted of a model that does not write ARPAbet.
+        HardalignError: If the model needs tags, or IPA is wanted of a model that does not write
+            ARPAbet.
     """
     layout = predictor.description.format
     if ipa:
         check_arpabet(predictor.description.vocabulary.target.letters)
     report = report or TextReport()
     reader = Reader(predictor, report, spell_capitals=spell_capitals, numbers=numbers)
-    remembered: dict[Symbols, Prediction] = {}
-    stream, held = iter(lines), list[Line]()
+    cache: dict[Symbols, Prediction] = {}
+    stream = iter(lines)
     while chunk := list(islice(stream, CHUNK)):
         cut = [list(reader.pieces(line)) for line in chunk]
-        sources = [reading.source for line in cut for piece in line for reading in piece.readings]
-        if len(remembered) > REMEMBERED:
-            remembered.clear()
-        new = [
-            Example(source, text=layout.join_source(source))
-            for source in dict.fromkeys(sources)
-            if source not in remembered
-        ]
-        # The first pronunciation of a dictionary is the usual one of small words (a, the, and).
+        if len(cache) > CACHE:
+            cache.clear()
+        examples = {word.source: word for line in cut for piece in line for word in piece.words}
+        new = [example for source, example in examples.items() if source not in cache]
+        # The first pronunciation in a dictionary is the usual one of small words (a, the, and).
         answers = respond(predictor, new, search, exact=False, ranked=False, threads=threads)
-        remembered |= {word.source: best for word, (best, *_) in zip(new, answers, strict=True)}
-        pronounced = [_line(pieces, remembered, layout, ipa) for pieces in cut]
-        held += pronounced
-        words = [word for line in pronounced for word in line.words]
-        report.words += len(words)
-        report.known += sum(word.known for word in words)
-        for word in words:
-            if not all(part.finished for part in word.predictions):
-                count(report.cut_off, word.text)
-        # Nothing is given out of a text that will be refused, unless it is too long to be held.
-        if report.words or len(held) > HELD:
-            yield from held
-            held.clear()
-    if not report.words:
-        raise HardalignError(report.refusal())
+        cache |= {word.source: best for word, (best, *_) in zip(new, answers, strict=True)}
+        for pieces in cut:
+            line = _line(pieces, cache, layout, ipa)
+            report.words += len(line.words)
+            report.known += sum(word.known for word in line.words)
+            for word in line.words:
+                if not all(part.finished for part in word.predictions):
+                    count(report.cut_off, word.text)
+            yield line
 
 
 def _line(
@@ -404,12 +373,10 @@ def _line(
 ) -> Line:
     written, words = [], []
     for piece in pieces:
-        if not piece.readings:
+        if not piece.words:
             written.append(piece.text)
             continue
-        parts = [answers[reading.source] for reading in piece.readings]
-        known = all(part.origin == "lexicon" for part in parts)
-        word = Word(piece.text, parts, known)
+        word = Word(piece.text, [answers[example.source] for example in piece.words])
         words.append(word)
         if ipa:
             written.append(parts_to_ipa([part.symbols for part in word.predictions]))
