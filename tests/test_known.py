@@ -88,21 +88,6 @@ def test_what_has_blanks_is_answered_part_by_part(tmp_path: Path) -> None:
     assert predictor.asked[-2:] == ["to", "it"]
 
 
-def test_samples_of_parts_stay_independent() -> None:
-    predictor = hardalign.load("en-g2p", lexicon=None)
-    (together,) = respond(predictor, [predictor.example("read live")], Search(samples=3, seed=1))
-    assert len(together) == 3
-    for one in together:
-        assert one.log_prob == pytest.approx(
-            sum(predictor.log_prob(word, part) for word, part in _parts(one.symbols)), abs=1e-4
-        )
-
-
-def _parts(symbols: tuple[str, ...]) -> list[tuple[str, str]]:
-    cut = symbols.index("L")  # where live begins
-    return [("read", " ".join(symbols[:cut])), ("live", " ".join(symbols[cut:]))]
-
-
 def test_letters_are_folded_though_others_stay_unknown() -> None:
     predictor = FakePredictor(letters="abü")
     list(answered(predictor, words("zäü", "b2"), Lexicon(WORDS)))
@@ -174,11 +159,11 @@ def test_a_search_chooses_among_known_ones(
 
 
 def test_samples_are_the_models(tmp_path: Path) -> None:
-    known = lexicon(tmp_path, "of\tAH1 V\n")
-    assert (
-        origins(list(answered(FakePredictor(), words("of"), known, search=Search(samples=2))))
-        == "m"
-    )
+    """Of known words, and of what has blanks, too."""
+    predictor, known = FakePredictor(), lexicon(tmp_path, "of\tAH1 V\n")
+    asked = words("of", "of it")
+    assert origins(list(answered(predictor, asked, known, search=Search(samples=2)))) == "mm"
+    assert predictor.asked == ["of", "of it"]
 
 
 def test_memory_does_not_grow_with_known_words(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Streams of words and pairs, worked on in batches of similar length."""
+"""Batched iteration over words and pairs, bucketed by length."""
 
 from __future__ import annotations
 
@@ -21,17 +21,16 @@ from hardalign.systems.model import Answering
 from hardalign.systems.ops.numpy import Floats, Ints, logsumexp
 
 LATTICE_CELLS = 1 << 21
-"""Source times target symbols of the strings that are scored or aligned together."""
+"""Maximum source × target symbols of the strings scored or aligned together."""
 WINDOW = 8192
-"""Answers held at a time, so that words of similar length can share a batch."""
+"""Results buffered at a time, so that words of similar length can share a batch."""
 BATCH_SYMBOLS = 3072
-"""Source symbols in a batch, padding included. More costs memory and gains no speed; with fewer,
-threads wait for each other's Python."""
+"""Maximum source symbols of a batch, padding included. More costs memory and gains no speed; with
+fewer, threads wait for the GIL."""
 BATCH_CELLS = 1 << 22
-"""Source symbols of a batch times symbols of the target alphabet: large alphabets, small
-batches."""
+"""Maximum source symbols of a batch × size of the target alphabet."""
 PARTICLES = 256
-"""Particles of a pair followed at a time, to bound memory."""
+"""Particles of a pair computed at a time, to bound memory."""
 
 Item = TypeVar("Item")
 Job = TypeVar("Job")
@@ -39,7 +38,7 @@ Result = TypeVar("Result")
 
 
 class Aligned(NamedTuple):
-    """The alignment of a pair, as numbers."""
+    """Alignment weights and best path of a pair."""
 
     weights: Floats
     """[target symbols and end; begin, tags, source symbols, end]"""
@@ -48,7 +47,7 @@ class Aligned(NamedTuple):
 
 
 class Batch:
-    """Source words of similar length that a model has read, once for all that is asked of them."""
+    """Encoded source words of similar length."""
 
     def __init__(
         self, model: Answering, sources: Sequence[Encoded], words: Words | None = None
@@ -56,32 +55,32 @@ class Batch:
         self.model, self.sources, self.words = model, sources, words or Words.of(sources)
         self.memory = model.read(self.words)
         self.limits: Ints = LENGTH_LIMIT * self.words.lengths
-        """[B] how many symbols may be written for each word."""
+        """[B] maximum target length of each word."""
 
     def scores(
         self, owners: Sequence[int], targets: Sequence[Sequence[int]]
     ) -> Iterator[list[float]]:
-        """Yield log p(y_i | y_<i, x) of the symbols of targets, each of one of the words."""
+        """Yield log p(y_i | y_<i, x) of the symbols of each target; ``owners`` are the words."""
         lattices = self._follow(owners, targets)
         rows = (row for lattice in lattices for row in lattice.log_probs().tolist())
         for row, target in zip(rows, targets, strict=True):
             yield row[: len(target)]
 
     def pair_scores(self) -> Iterator[list[float]]:
-        """Yield log p(y_i | y_<i, x) of each pair's own target, the end included.
+        """Yield log p(y_i | y_<i, x) of each pair's own target, end included.
 
-        From the first symbol on that the model cannot write, it is −inf.
+        It is −inf from the first symbol on that the model cannot write.
         """
         targets = [pair.target for pair in self.sources]
         known = [t[: t.index(UNKNOWN)] if UNKNOWN in t else t[:-1] for t in targets]
         rows = self.scores(range(len(targets)), [[*target, END] for target in known])
         for row, target, part in zip(rows, targets, known, strict=True):
-            if UNKNOWN in target:  # the end of what was cut is not its end
+            if UNKNOWN in target:  # the score of the end is that of the known prefix
                 row = row[:-1] + [-math.inf] * (len(target) - len(part))
             yield row
 
     def align(self, owners: Sequence[int], targets: Sequence[Sequence[int]]) -> Iterator[Aligned]:
-        """Yield the alignments of targets, each with one of the words."""
+        """Yield the alignment of each target; ``owners`` are the words."""
         pairs = (
             pair
             for lattice in self._follow(owners, targets)
@@ -92,7 +91,7 @@ class Batch:
             yield Aligned(weights[:rows, :columns].astype(np.float64), path[:rows])
 
     def _follow(self, owners: Sequence[int], targets: Sequence[Sequence[int]]) -> Iterator[Lattice]:
-        """Yield lattices of bounded size that together hold all targets, in order."""
+        """Yield lattices of bounded size that cover all targets in order."""
         width, start = self.words.symbols.shape[1], 0
         while start < len(targets):
             end, longest = start, 0
@@ -115,16 +114,15 @@ def in_batches(
     results: int = 1,
     threads: int = 1,
 ) -> Iterator[Result]:
-    """Yield a result for each item of a stream of any length, in order and in constant memory.
+    """Yield the result of each item of a stream, in order and in constant memory.
 
-    ``work`` goes from the items of a batch (of similar ``length``) and their places in the stream
-    to their results; ``threads`` batches are worked on at a time. The more ``results`` an item may
-    have, the fewer items are held at a time.
+    ``work`` maps the items of a batch (of similar ``length``) and their positions in the stream to
+    results. Up to ``results`` answers per item shrink the window; ``threads`` batches run at once.
     """
     symbols = max(1, min(BATCH_SYMBOLS, BATCH_CELLS // model.symbols))
 
     def jobs() -> Iterator[tuple[list[Item], list[int], int]]:
-        """Yield the items of a window, the places of a batch in it, and where the window begins."""
+        """Yield the items of a window, the indices of a batch in it, and the window's position."""
         stream, first = iter(items), 0
         while held := list(islice(stream, max(1, WINDOW // results))):
             for places in batches_by_symbols([length(item) for item in held], symbols):
@@ -145,10 +143,9 @@ def in_batches(
 
 
 def in_order(work: Callable[[Job], Result], jobs: Iterable[Job], threads: int) -> Iterator[Result]:
-    """Yield the result of each job, in the order of the jobs and in constant memory.
+    """Yield the result of each job, in order, taking jobs only shortly before they run.
 
-    NumPy lets other threads run while it computes, so that threads are enough. Jobs are taken from
-    their iterator only shortly before they are worked on.
+    Threads suffice because NumPy releases the GIL.
     """
     if threads == 1:
         for job in jobs:
@@ -171,45 +168,42 @@ def in_order(work: Callable[[Job], Result], jobs: Iterable[Job], threads: int) -
 
 
 class _OneBlasThread:
-    """While batches are worked on, matrix products use one thread, and then as many as before.
+    """Limits BLAS to one thread while batches are computed, and restores the previous limit.
 
-    These products are small: threads would cost several times what they save. Callers may overlap;
-    the first one sets the limit, the last one takes it away.
+    The matrix products are small, so that threads would cost several times what they save. Callers
+    may overlap: the first one sets the limit, the last one restores it.
     """
 
     def __init__(self) -> None:
         self._lock, self._callers = threading.Lock(), 0
-        self._before: list[tuple[Any, int]] = []
+        self._limit: Any = None
 
     def __enter__(self) -> None:
         with self._lock:
             if self._callers == 0 and os.environ.get("OPENBLAS_NUM_THREADS") != "1":
-                self._before = [(library, library.get_num_threads()) for library in _libraries()]
-                for library, _ in self._before:
-                    library.set_num_threads(1)
+                self._limit = _blas_controller().limit(limits=1)
             self._callers += 1
 
     def __exit__(self, *_: object) -> None:
         with self._lock:
             self._callers -= 1
-            if self._callers == 0:
-                for library, threads in self._before:
-                    library.set_num_threads(threads)
-                self._before = []
+            if self._callers == 0 and self._limit is not None:
+                self._limit.restore_original_limits()
+                self._limit = None
 
 
 @cache
-def _libraries() -> list[Any]:
+def _blas_controller() -> Any:
     from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
-    return list(ThreadpoolController().select(user_api="blas").lib_controllers)
+    return ThreadpoolController().select(user_api="blas")
 
 
 one_blas_thread = _OneBlasThread()
 
 
 def log_likelihoods(model: Answering, pairs: Iterable[Encoded]) -> list[float]:
-    """Return log p(y | x) of each pair; −inf where the model cannot write the target."""
+    """Return log p(y | x) of each pair; −inf if the model cannot write the target."""
 
     def work(batch: Sequence[Encoded], _places: Sequence[int]) -> Iterator[float]:
         return map(math.fsum, Batch(model, batch).pair_scores())
@@ -218,15 +212,14 @@ def log_likelihoods(model: Answering, pairs: Iterable[Encoded]) -> list[float]:
 
 
 def pair_length(pair: Encoded) -> int:
-    """Return what a pair counts in a batch."""
+    """Return the length of a pair in a batch."""
     return max(len(pair.source), len(pair.target))
 
 
 def estimate(model: Answering, pair: Encoded, particles: int, seed: Sequence[int]) -> float:
-    """Estimate log p(y | x) of a pair by particles; −inf where the target cannot be written.
+    """Estimate log p(y | x) of a pair with particles; −inf if the target cannot be written.
 
-    The mean of the particles' weights is an unbiased estimate of p(y | x); the same seed gives the
-    same estimate.
+    The mean weight of the particles is an unbiased estimate of p(y | x).
     """
     if UNKNOWN in pair.target:
         return -math.inf

@@ -1,17 +1,14 @@
-"""The errors that users meet: each says what is wrong, where, and what to do."""
+"""Exceptions for mistakes that users can correct, and checks of arguments."""
 
 from __future__ import annotations
 
 
 class HardalignError(Exception):
-    """A problem the user can mend. The command line prints it on one line and exits with 2."""
+    """A mistake that the user can correct; the command prints it on one line and exits with 2."""
 
 
 class InputError(HardalignError):
-    """Something wrong in an input file, with the place where it is.
-
-    ``line`` and ``column`` count from 1. ``column`` is the TAB-separated field, not the character.
-    """
+    """An error in an input file. Lines and columns (TAB-separated fields) count from 1."""
 
     def __init__(
         self, message: str, *, file: str, line: int | None = None, column: int | None = None
@@ -23,7 +20,7 @@ class InputError(HardalignError):
 
 
 class MissingPackageError(HardalignError):
-    """Something that an extra of hardalign would bring is not installed."""
+    """A package that an extra of hardalign provides is not installed."""
 
     def __init__(self, what: str, package: str | None, extra: str) -> None:
         advice = f"run {install_command(extra)}"
@@ -31,10 +28,10 @@ class MissingPackageError(HardalignError):
 
 
 def install_command(extra: str) -> str:
-    """Return the command that adds an extra to this copy of hardalign, however it was installed.
+    """Return the pip command that adds an extra to this installation.
 
-    A copy from a clone or a file is extended from there: the package index may have another
-    version, or a stranger's package of this name.
+    A copy installed from a folder or file is extended from there: on the package index there may
+    be another version, or a stranger's package of this name.
     """
     import json
     import shlex
@@ -55,3 +52,19 @@ def install_command(extra: str) -> str:
         return f"pip install {option}{shlex.quote(f'{place}[{extra}]')}"
     name = f"hardalign[{extra}]"
     return f"pip install {shlex.quote(f'{name} @ {url}' if url else name)}"
+
+
+def require_int(name: str, value: object, least: int, most: int | None = None) -> None:
+    """Require an int (not a bool) between least and most."""
+    from numbers import Integral
+
+    integer = isinstance(value, Integral) and not isinstance(value, bool)
+    if not integer or value < least or (most is not None and value > most):  # type: ignore[operator]
+        bounds = f"from {least} to {most}" if most is not None else f"at least {least}"
+        raise HardalignError(f"{name} must be a whole number {bounds}, not {value!r}")
+
+
+def require_type(kind: type, value: object) -> None:
+    """Require an instance of a type; a string is no iterable."""
+    if not isinstance(value, kind) or isinstance(value, str):
+        raise HardalignError(f"expected {kind.__name__}, not {value!r:.50}; see `example`")

@@ -1,27 +1,28 @@
-"""Known words first: answers from a lexicon where it has the word, from the model elsewhere."""
+"""Answers from a lexicon for the words that it has, and from the model for all others."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import compress, groupby, islice, product, repeat
+from itertools import groupby, islice, product
 from typing import TYPE_CHECKING
 
 from hardalign.alignment import Alignment
 from hardalign.batches import WINDOW
 from hardalign.data.formats import Example, training_pairs
 from hardalign.data.vocabulary import Folding, trimmed
+from hardalign.errors import require_type
 from hardalign.prediction import NOTHING, Prediction
-from hardalign.search import Search, cumulative_probability, require
+from hardalign.search import Search
 
 if TYPE_CHECKING:
     from hardalign.predictor import Predictor
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """What ``respond`` was asked for."""
+class _Options:
+    """Arguments of ``respond``."""
 
     search: Search
     alignments: bool
@@ -30,15 +31,8 @@ class _Asked:
     fill: bool
     threads: int
 
-    def fewest(self, predictions: list[Prediction]) -> list[Prediction]:
-        """Return as many of some predictions as were asked for, from the first."""
-        if self.search.mass is None:
-            return predictions[: self.search.nbest or 1]
-        sums = cumulative_probability(predictions)
-        return predictions[: 1 + sum(total < self.search.mass for total in sums)]
-
-    def is_for_model(self, example: Example) -> bool:
-        """Whether the model is asked; the targets of an example are what the lexicon has."""
+    def needs_model(self, example: Example) -> bool:
+        """Whether the model is asked for an example, whose targets are those of the lexicon."""
         return not example.targets or (self.fill and len(example.targets) < self.search.most)
 
 
@@ -57,35 +51,35 @@ def respond(
 ) -> Iterator[list[Prediction]]:
     """Answer a stream as ``Predictor.answers`` does, but known words from the predictor's lexicon.
 
-    Several pronunciations of a known word are ordered by the model's probability; without
-    ``ranked`` they stay in the lexicon's order. If more strings are wanted (``nbest``, ``mass``),
-    those that the model finds come after them, unless ``fill`` is false. Without ``exact``,
-    ``log_prob`` of known words may be left at 0. Samples are drawn from the model alone. Blanks
-    around a word are left out, what has blanks inside is answered part by part, without
-    alignments, and letters that the model does not have are replaced by similar ones (*café* is
-    read as *cafe*), unless it can copy them; ``folding`` counts them.
+    Blanks around a word are dropped; sources with blanks inside are answered word by word, without
+    alignments. Letters that the model does not have are replaced by similar ones (*café* is read as
+    *cafe*), unless it can copy them; ``folding`` counts them. Samples always come from the model.
+
+    Unless ``exact``, the ``log_prob`` of known words may be 0. Their pronunciations are ``ranked``
+    by probability, or in the lexicon's order; with ``fill``, the model's strings come after them if
+    the search wants more.
     """
-    require(Iterable, examples)
-    require(Search, search)
+    require_type(Iterable, examples)
+    require_type(Search, search)
     folding = folding or Folding(predictor.description.vocabulary.source)
-    asked, stream = _Asked(search, alignments, exact, ranked, fill, threads), iter(examples)
+    options, stream = _Options(search, alignments, exact, ranked, fill, threads), iter(examples)
     while window := list(islice(stream, WINDOW)):
-        parts = [_parts(predictor, example) for example in window]
+        parts = [_parts(predictor, example, search) for example in window]
         read = [look_up(predictor, part, folding) for own in parts for part in own]
-        found = _found(predictor, read, asked, first)
+        found = _answers(predictor, read, options, first)
         for example, own in zip(window, parts, strict=True):
             answers = next(found)
             for _ in own[1:]:
-                answers = _joined(example, answers, next(found), asked)
+                answers = _joined(example, answers, next(found), search)
             yield answers
-        # Asked once more, it ends here. Where a generator is thrown away, its threads would be
-        # waited for in a place in which Python loses signals.
+        # Exhaust it: closing a generator that is dropped would wait for its threads in a place
+        # where Python loses signals.
         next(found, None)
         first += len(window)
 
 
 def look_up(predictor: Predictor, example: Example, folding: Folding | None = None) -> Example:
-    """Return an example as ``respond`` asks it; its targets are what the lexicon has."""
+    """Return an example as ``respond`` reads it, with the lexicon's pronunciations as targets."""
     folding = folding or Folding(predictor.description.vocabulary.source)
     source, known = trimmed(example.source, folding.alphabet), predictor.lexicon.pronunciations
     targets = known(source, example.tags)
@@ -96,83 +90,82 @@ def look_up(predictor: Predictor, example: Example, folding: Folding | None = No
     return replace(example, source=source, targets=targets)
 
 
-def answered(predictor: Predictor, best: Prediction) -> Example:
-    """Return a prediction's source, as the model read it, with the prediction as its target."""
-    source = predictor.description.format.source_symbols(best.source)
-    read = look_up(predictor, Example(source, tags=best.tags, text=best.source))
-    return replace(read, targets=(best.symbols,))
-
-
-def _parts(predictor: Predictor, example: Example) -> list[Example]:
-    """Return the parts of a source between blanks, if the model knows words alone."""
-    require(Example, example)
+def _parts(predictor: Predictor, example: Example, search: Search) -> list[Example]:
+    """Split a source at blanks, if the model reads single words."""
+    require_type(Example, example)
     source, description = example.source, predictor.description
     blanks = {symbol for symbol in source if symbol.isspace()}
-    words = not example.tags or set(example.tags) <= set(predictor.languages)
-    if not words or description.model.copying or not description.vocabulary.source.unknown(blanks):
-        return [example]
     groups = [tuple(own) for blank, own in groupby(source, str.isspace) if not blank]
-    if len(groups) < 2:
+    if (
+        len(groups) < 2
+        or search.samples is not None
+        or description.model.copying
+        or not set(example.tags) <= set(predictor.languages)
+        or not description.vocabulary.source.unknown(blanks)
+    ):
         return [example]
     spell = description.format.join_source
     return [replace(example, source=own, text=spell(own)) for own in groups]
 
 
-def _found(
-    predictor: Predictor, read: list[Example], asked: _Asked, first: int
+def _answers(
+    predictor: Predictor, read: list[Example], options: _Options, first: int
 ) -> Iterator[list[Prediction]]:
-    """Yield the answers to examples whose targets are what the lexicon has."""
-    if asked.search.samples is not None:
+    """Yield the answers to examples whose targets are the lexicon's pronunciations."""
+    search = options.search
+    if search.samples is not None:
         read = [replace(example, targets=()) for example in read]
-    known = _known(predictor, [one for one in read if one.targets], asked)
     answers = predictor.answers(
-        [replace(one, targets=()) for one in read if asked.is_for_model(one)],
-        asked.search,
-        alignments=asked.alignments,
-        exact=asked.exact,
-        threads=asked.threads,
+        [replace(one, targets=()) for one in read if options.needs_model(one)],
+        search,
+        alignments=options.alignments,
+        exact=options.exact,
+        threads=options.threads,
         first=first,
     )
+    known = _known(predictor, [one for one in read if one.targets], options)
     for example in read:
         own = next(known) if example.targets else []
-        found = next(answers) if asked.is_for_model(example) else []
+        found = next(answers) if options.needs_model(example) else []
         others = [one for one in found if one.symbols not in example.targets]
-        yield asked.fewest(own + others) if own else found
-    next(answers, None)  # it ends
+        yield search.wanted(own + others) if own else found
+    next(answers, None)  # exhaust it
 
 
 def _known(
-    predictor: Predictor, examples: Sequence[Example], asked: _Asked
+    predictor: Predictor, examples: list[Example], options: _Options
 ) -> Iterator[list[Prediction]]:
-    """Yield the answers to known words, whose pronunciations are their targets."""
-    scored = [asked.exact or (asked.ranked and len(one.targets) > 1) for one in examples]
-    pairs = training_pairs(compress(examples, scored))
-    scores = iter([math.fsum(own) for own in predictor.score(pairs, threads=asked.threads)])
-    aligned: Iterator[Alignment | None] = repeat(None)
-    if asked.alignments:
-        every = predictor.align_pairs(training_pairs(examples), threads=asked.threads)
-        aligned = iter([alignment for _, alignment in every])
-    for example, is_scored in zip(examples, scored, strict=True):
+    """Yield the lexicon's pronunciations of words as predictions."""
+    compared = [
+        one for one in examples if options.exact or (options.ranked and len(one.targets) > 1)
+    ]
+    pairs = list(training_pairs(compared))
+    log_probs = map(math.fsum, predictor.score(pairs, threads=options.threads))
+    scores = dict(zip(pairs, log_probs, strict=True))
+    aligned: dict[Example, Alignment | None] = {}
+    if options.alignments:
+        pairs = list(training_pairs(examples))
+        aligned = dict(predictor.align_pairs(pairs, threads=options.threads))
+    for example in examples:
         known = [
             Prediction(
                 example.text,
-                predictor.spell(symbols),
-                symbols,
-                next(scores) if is_scored else 0.0,
-                alignment=next(aligned),
+                predictor.spell(pair.targets[0]),
+                pair.targets[0],
+                scores.get(pair, 0.0),
+                alignment=aligned.get(pair),
                 tags=example.tags,
                 origin="lexicon",
             )
-            for symbols in example.targets
+            for pair in training_pairs([example])
         ]
-        yield sorted(known, key=lambda one: -one.log_prob) if asked.ranked else known
+        yield sorted(known, key=lambda one: -one.log_prob) if options.ranked else known
 
 
 def _joined(
-    example: Example, one: list[Prediction], other: list[Prediction], asked: _Asked
+    example: Example, one: list[Prediction], other: list[Prediction], search: Search
 ) -> list[Prediction]:
-    """Return the answers to a source by those to its first parts and to the next one."""
-    samples = asked.search.samples is not None
+    """Combine the answers to the first parts of a source with those to the next part."""
     joined = [
         replace(
             first,
@@ -186,6 +179,6 @@ def _joined(
             unknown=first.unknown + then.unknown,
             origin=first.origin if first.origin == then.origin else "model",
         )
-        for first, then in (zip(one, other, strict=True) if samples else product(one, other))
+        for first, then in product(one, other)
     ]
-    return joined if samples else asked.fewest(sorted(joined, key=lambda both: -both.log_prob))
+    return search.wanted(sorted(joined, key=lambda both: -both.log_prob))

@@ -1,4 +1,4 @@
-"""One answer of a model."""
+"""Predictions of a model."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from hardalign.data.text import Symbols
 
 @dataclass(frozen=True, repr=False)
 class Prediction:
-    """One answer of a model to one source string."""
+    """A predicted target string."""
 
     source: str
-    """As it was given."""
+    """The source as given."""
     text: str
-    """The predicted target, spelled as in the training data; in IPA if it was loaded so."""
+    """The target, spelled as in the training data, or in IPA."""
     symbols: Symbols
-    """The same as the model wrote it, cut into symbols."""
+    """The target as the symbols that the model writes."""
     log_prob: float
-    """log p(y | x), natural logarithm; ``Predictor.system.score`` says what kind of value it is."""
+    """log p(y | x), natural logarithm, of the kind named by ``Predictor.system.score``."""
     finished: bool = True
-    """False where the length limit cut the prediction off."""
+    """False if the prediction was cut off at the length limit."""
     alpha: NDArray[np.floating] = field(default_factory=lambda: np.empty((0, 0)), compare=False)
     """[symbols, then the end; begin, tags, source symbols, end] where the model looked before each
     symbol was known."""
     alignment: Alignment | None = field(default=None, compare=False)
-    """With its source, where that was asked for."""
+    """The alignment with the source, if requested."""
     unknown: Symbols = ()
-    """Symbols of the source and tags that the model has never seen."""
+    """Out-of-vocabulary symbols of the source and tags."""
     tags: Symbols = ()
-    """The tags that were given with the source."""
+    """The tags given with the source."""
     origin: Origin = "model"
-    """Whether a lexicon had the answer, or the model found it."""
+    """Whether the answer comes from a lexicon or from the model."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON can hold it: all but the source, the tags and alpha."""
+        """Return what JSON output has: all but the source, its tags and symbols, and alpha."""
         content = {name: getattr(self, name) for name in _SHOWN}
         return content | ({"alignment": self.alignment.to_dict()} if self.alignment else {})
 
@@ -55,4 +55,4 @@ class Prediction:
 
 _SHOWN = ("text", "symbols", "log_prob", "finished")
 NOTHING = Prediction("", "", (), 0.0)
-"""The answer to a blank line, which keeps output and input side by side."""
+"""The answer to a blank line, which keeps output aligned with input."""

@@ -1,4 +1,4 @@
-"""A trained model as its users meet it: strings in, predictions, scores and alignments out."""
+"""Trained models as users load them: strings in, predictions, scores and alignments out."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, overload
 
@@ -20,7 +19,7 @@ from hardalign.data.formats import Example
 from hardalign.data.lexicon import BESIDE, Lexicon, read_lexicon
 from hardalign.data.text import Symbols
 from hardalign.data.vocabulary import UNKNOWN, Encoded, UnknownSymbols, symbol_counts
-from hardalign.errors import HardalignError
+from hardalign.errors import HardalignError, require_int, require_type
 from hardalign.known_words import respond
 from hardalign.model_folder import (
     Description,
@@ -30,43 +29,41 @@ from hardalign.model_folder import (
     read_languages,
 )
 from hardalign.prediction import NOTHING, Prediction
-from hardalign.search import MAX_WIDTH, Hypothesis, Search, find_strings, require, require_int
+from hardalign.search import MAX_WIDTH, Hypothesis, Search, find_strings
 from hardalign.systems import SCORES, System, find_system
 from hardalign.systems.batch import Targets, Words
 from hardalign.systems.model import Answering, build_members, indexer
 from hardalign.systems.parameters import ALIGNER_TABLE
 
-UNALIGNED = 3
-"""Letters in a row from which nothing came that are worth a remark."""
 FREED = (1 << 25) - (1 << 16)
-"""Bytes; from 32 MB on the C library takes no notice."""
+"""Bytes of the block freed to raise glibc's trim threshold, which ignores blocks of 32 MB."""
 
 
 class UnknownSymbolsWarning(UserWarning):
-    """A source or target has symbols that the model has never seen."""
+    """A source or target has out-of-vocabulary symbols."""
 
 
 class _Question(NamedTuple):
     example: Example
-    """As it was given."""
+    """As given."""
     read: Example
     """As the model reads it."""
     encoded: Encoded
 
 
 class Predictor:
-    """A model with its vocabulary and format, as ``load`` gives it.
+    """A trained model with its vocabulary and format, as returned by ``load``.
 
     >>> g2p = hardalign.load("en-g2p")
     >>> g2p("action").text
     'AE1 K SH AH0 N'
 
-    Symbols that the model has never seen are named in an ``UnknownSymbolsWarning`` where strings
-    are given one by one or in a call; streams of examples do not warn.
+    Methods that take strings warn of out-of-vocabulary symbols (``UnknownSymbolsWarning``), those
+    that take streams of examples do not.
     """
 
     ipa = False
-    """Whether the ``text`` of predictions is written in IPA."""
+    """Write the ``text`` of predictions in IPA."""
 
     def __init__(
         self,
@@ -77,16 +74,19 @@ class Predictor:
         tags: Symbols = (),
         languages: Symbols = (),
     ) -> None:
-        self._runtime, self.tags, self.languages = runtime, tags, languages
-        """Tags of all sources, which are then given without them; those that are languages."""
+        self._runtime = runtime
         self.description = description
-        """The model's settings, format, vocabulary and data."""
+        """Settings, format, vocabulary and data of the model."""
         self.parameters = parameters
-        """How many numbers the model has learned."""
+        """Number of learned parameters."""
         self.lexicon = lexicon or Lexicon(description.format)
-        """Known words, which ``respond`` and calling look up before the model is asked."""
+        """Known words, which calls look up before they ask the model."""
+        self.tags = tags
+        """Fixed tags of all sources."""
+        self.languages = languages
+        """The tags that are languages."""
         self.indexer = indexer(description.model, description.vocabulary, description.format)
-        """How the model numbers what it reads and writes."""
+        """Maps examples to symbol ids."""
 
     def __repr__(self) -> str:
         vocabulary = self.description.vocabulary
@@ -97,7 +97,7 @@ class Predictor:
 
     @property
     def system(self) -> System:
-        """The row of the model's system: what its scores and its alignments are."""
+        """The model's system, which says what its scores and alignments are."""
         return find_system(self.description.model.system)
 
     @overload
@@ -119,15 +119,15 @@ class Predictor:
     def __call__(
         self, source: str | Iterable[str], *, beam: int | None = None, nbest: int | None = None
     ) -> Prediction | list[Prediction] | list[list[Prediction]]:
-        """Answer one string, or each of several; known words from the lexicon, if there is one.
+        """Predict the target of one string or of several; known words come from the lexicon.
 
         >>> g2p("read", nbest=2)[1].text
         'R EH1 D'
 
         Args:
             source: One or more; for a model trained with tags, each is ``lemma<TAB>TAG;TAG``.
-            beam: Hypotheses followed side by side. Default: 1 (greedy), for ``nbest`` more.
-            nbest: Give a list of so many different strings, best first; fewer if no more are found.
+            beam: Beam width. Default: 1 (greedy search), or at least 5 with ``nbest``.
+            nbest: Return a list of up to this many distinct strings, best first.
         """
         search = Search(beam=beam, nbest=nbest)
         if not isinstance(source, Iterable) or isinstance(source, bytes):
@@ -139,22 +139,22 @@ class Predictor:
         return answers[0] if isinstance(source, str) else answers
 
     def sample(self, source: str, samples: int, *, seed: int = 0) -> list[Prediction]:
-        """Draw strings from the model's distribution, independently: some may be equal."""
+        """Draw independent samples from the model's distribution; some may be equal."""
         (own,) = self.answers([self.example(source)], Search(samples=samples, seed=seed))
         self._warn(own[0].unknown)
         return own
 
     def log_prob(self, source: str, target: str) -> float:
-        """Return log p(target | source), natural logarithm; −inf if it cannot be written."""
+        """Return log p(target | source), natural logarithm; −inf if unknown symbols prevent it."""
         pair = self._pair(source, target)
         self._warn(self._unknown(pair), self.indexer.unwritable(pair))
         return math.fsum(next(self.score([pair])))
 
     def align(self, source: str, target: str) -> Alignment:
-        """Return which source symbol each symbol of a given target came from.
+        """Align a source with a given target.
 
         Raises:
-            HardalignError: If the target has a symbol that the model has never seen.
+            HardalignError: If the target has an out-of-vocabulary symbol.
         """
         pair = self._writable(source, target)
         self._warn(self._unknown(pair))
@@ -165,14 +165,14 @@ class Predictor:
     def sample_alignments(
         self, source: str, target: str, n: int, *, seed: int = 0
     ) -> NDArray[np.int64]:
-        """Draw ``n`` whole alignments of a pair from p(a | x, y), exactly.
+        """Draw ``n`` exact samples from p(a | x, y).
 
         Returns:
-            [n, target symbols] columns of an alignment's ``weights``, as its ``best`` has them.
+            [n, target symbols], column indices into an alignment's ``weights``, like its ``best``.
 
         Raises:
-            HardalignError: If the model cannot write the target, or its system has no distribution
-                over alignments.
+            HardalignError: If the target has an out-of-vocabulary symbol, or the system has no
+                distribution over alignments.
         """
         require_int("n", n, 0, 100 * MAX_WIDTH)
         require_int("the seed", seed, 0)
@@ -185,19 +185,19 @@ class Predictor:
         return np.asarray(lattice.samples(noise)[0, :-1].T, np.int64)
 
     def example(self, text: str) -> Example:
-        """Cut a source string into symbols as the training data was cut.
+        """Segment a source string as the training data was segmented.
 
         Raises:
-            HardalignError: If it has no symbols, or no tags although the model needs them.
+            HardalignError: If it has no symbols, or lacks the tags that the model needs.
         """
         return self.description.format.source_example(text)
 
     def as_read(self, example: Example) -> Example:
-        """Return an example as the model reads it: with known forms beside it, if it has any.
+        """Return an example as the model reads it, with fixed tags and known forms beside it.
 
-        The columns of alphas and alignments are those of what this returns.
+        The columns of alphas and alignments are its symbols.
         """
-        require(Example, example)
+        require_type(Example, example)
         forms = self.description.known_forms
         if self.tags:
             example = replace(example, tags=self.tags)
@@ -213,24 +213,24 @@ class Predictor:
         threads: int = 1,
         first: int = 0,
     ) -> Iterator[list[Prediction]]:
-        """Answer a stream of any length in constant memory, in its own order.
+        """Predict a stream of examples with the model alone, in order and in constant memory.
 
         Args:
-            examples: What to predict; one without source symbols gets one empty prediction.
-            search: What to search for.
+            examples: The sources; one without symbols gets one empty prediction.
+            search: Decoding options.
             alignments: Align each prediction with its source.
-            exact: Make every ``log_prob`` exact; else a search may leave out what hardly counts.
-            threads: How many batches of words to work on at a time.
-            first: The place of the first example in its file, on which samples depend.
+            exact: Compute every ``log_prob`` exactly; otherwise improbable terms may be pruned.
+            threads: Number of batches computed at a time.
+            first: Position of the first example in its file, on which samples depend.
 
         Yields:
-            For each example its strings: best first, or samples in the order drawn.
+            The strings of each example: best first, or samples in the order drawn.
 
         Raises:
-            HardalignError: If probability mass is asked for and the model's scores are not exact.
+            HardalignError: If a probability mass is wanted and the model's scores are not exact.
         """
-        require(Iterable, examples)
-        require(Search, search)
+        require_type(Iterable, examples)
+        require_type(Search, search)
         require_int("threads", threads, 1)
         require_int("first", first, 0)
         if search.mass is not None and self.system.score != "exact":
@@ -260,13 +260,13 @@ class Predictor:
         )
 
     def score(self, pairs: Iterable[Example], *, threads: int = 1) -> Iterator[list[float]]:
-        """Score a stream of examples of one target each in constant memory, in its own order.
+        """Score a stream of examples with one target each, in order and in constant memory.
 
         Yields:
-            log p(y_i | y_<i, x) of each target symbol and the end, whose sum is log p(y | x). From
-            a symbol on that the model cannot write, −inf.
+            log p(y_i | y_<i, x) of each target symbol and the end, whose sum is log p(y | x); −inf
+            from the first symbol on that the model cannot write.
         """
-        require(Iterable, pairs)
+        require_type(Iterable, pairs)
         require_int("threads", threads, 1)
 
         def work(batch: Sequence[Encoded], _places: Sequence[int]) -> Iterator[list[float]]:
@@ -277,30 +277,25 @@ class Predictor:
     def estimate(
         self, pairs: Iterable[Example], particles: int, *, seed: int = 0
     ) -> Iterator[float]:
-        """Estimate log p(y | x) of pairs where it cannot be computed: by particles.
+        """Estimate log p(y | x) of pairs by particles, for systems that cannot compute it.
 
-        The mean weight of the particles of a pair is an unbiased estimate of p(y | x), so that its
-        logarithm is a little too low on average, and less so with more of them.
+        The mean weight of the particles is an unbiased estimate of p(y | x), so its logarithm is
+        slightly too low on average, less so with more particles.
 
         Yields:
-            A natural logarithm for each pair; −inf if its target cannot be written.
+            A natural logarithm for each pair; −inf if the model cannot write its target.
 
         Raises:
-            HardalignError: If the model's scores need no estimate, if it is an ensemble, or if it
-                answers at a temperature, which is none of the model's.
+            HardalignError: If the system computes exact scores, the model is an ensemble, or its
+                temperature is not 1.
         """
-        if self.system.score != "decoding rule":
+        own = self.description
+        if self.system.score != "decoding rule" or own.members > 1 or own.temperature != 1:
             raise HardalignError(
-                f"{self.description.model.system} needs no particles; only hard-feed and "
-                "hard-feed-reinforce do"
+                "particles estimate the scores of a single hard-feed or hard-feed-reinforce model "
+                f"at temperature 1, not of {own.model.system}"
             )
-        if self.description.members > 1:
-            raise HardalignError(
-                "particles estimate what one model learned: give a member's folder"
-            )
-        if self.description.temperature != 1:
-            raise HardalignError("particles estimate what was learned: load at temperature 1")
-        require(Iterable, pairs)
+        require_type(Iterable, pairs)
         require_int("particles", particles, 1)
         require_int("the seed", seed, 0)
         return (
@@ -311,13 +306,13 @@ class Predictor:
     def align_pairs(
         self, pairs: Iterable[Example], *, threads: int = 1
     ) -> Iterator[tuple[Example, Alignment | None]]:
-        """Align a stream of examples of one target each in constant memory, in its own order.
+        """Align a stream of examples with one target each, in order and in constant memory.
 
         Yields:
-            Each pair and its alignment; None where the target has symbols that the model cannot
-            write (``indexer.unwritable``).
+            Each pair with its alignment, or None if the model cannot write the target
+            (``indexer.unwritable``).
         """
-        require(Iterable, pairs)
+        require_type(Iterable, pairs)
         require_int("threads", threads, 1)
 
         def work(
@@ -339,19 +334,6 @@ class Predictor:
             lambda question: pair_length(question.encoded),
             threads=threads,
         )
-
-    def looks_past(self, best: Prediction) -> bool:
-        """Return whether the model looked past ``UNALIGNED`` letters or more at once.
-
-        Whether these produced nothing, the alignment of the prediction tells.
-        """
-        forms = self.description.known_forms
-        if best.origin == "lexicon" or not best.alpha.size or forms is not None:
-            return False
-        # Where the model looked, between the last column before the source and the first after it.
-        looked = sorted({len(best.tags), *best.alpha[:-1].argmax(1).tolist()})
-        places = pairwise([*looked, best.alpha.shape[1] - 1])
-        return any(after - before > UNALIGNED for before, after in places)
 
     def _question(self, example: Example, encode: Any) -> _Question:
         read = self.as_read(example)
@@ -379,7 +361,7 @@ class Predictor:
         )
 
     def spell(self, symbols: Symbols) -> str:
-        """Return the text of a prediction, in IPA if it was asked for."""
+        """Return the text of a prediction, in IPA if ``ipa`` is set."""
         if self.ipa:
             from hardalign.text.ipa import arpabet_to_ipa
 
@@ -387,7 +369,6 @@ class Predictor:
         return self.description.format.join_target(symbols)
 
     def _alignment(self, pair: Example, aligned: Aligned) -> Alignment:
-        """Return the alignment of a pair that the model has read."""
         strings = pair.source, pair.targets[0], pair.tags
         kind, system = self.system.alignment, self.description.model.system
         return Alignment(*strings, aligned.weights, kind, system, aligned.path)
@@ -409,7 +390,7 @@ class Predictor:
         return tuple(self.description.vocabulary.source.unknown(example.source, example.tags))
 
     def _warn(self, symbols: Iterable[str], unwritable: Iterable[str] = ()) -> None:
-        """Warn, at the place where the user called, of symbols that the model has never seen."""
+        """Warn of out-of-vocabulary symbols at the line that called a public method."""
         unknown = UnknownSymbols(self.description.vocabulary.source)
         unknown.counts.update(symbols)
         if report := unknown.report():
@@ -434,21 +415,21 @@ def load(
     'ʃ t ʁ aː s ə'
 
     Args:
-        model: The folder of a model or of an ensemble.
-        language: Of all sources, for a model of several languages: its tag, or a name of it that
-            the model knows, such as ``"de"`` or ``"German"``.
-        tags: Of all sources, which are then given without them.
-        temperature: At which to answer, if not at that which training found: 1 gives the
-            probabilities as they were learned, more makes them more alike.
-        lexicon: One or more files of known words, see ``data.lexicon``, which come before the
-            lexicon that the model brings, if it does. None: only the model is asked.
-        ipa: Spell the ``text`` of predictions in IPA, for a model that writes ARPAbet.
+        model: Folder of a model or an ensemble, or the name of a bundled model.
+        language: Language of all sources, for a multilingual model: a tag or a name that the model
+            knows, such as ``"de"`` or ``"German"``.
+        tags: Tags of all sources, which are then given without tags.
+        temperature: Overrides the temperature fitted in training; 1 gives the distribution as it
+            was learned, higher values flatten it.
+        lexicon: One or more files of known words (see ``data.lexicon``), which are looked up before
+            the lexicon that comes with the model. None: always ask the model.
+        ipa: Write the ``text`` of predictions in IPA, for a model that writes ARPAbet.
 
     Raises:
         HardalignError: If the folder, or a file in it, is missing or damaged.
     """
-    # Frees a large block that was never touched. From then on the C library (glibc) keeps blocks up
-    # to that size when they are freed, instead of asking the system for them anew at every step.
+    # Freeing a large block that was never touched makes glibc keep blocks of up to that size when
+    # they are freed, instead of requesting them from the system at every step.
     np.empty(FREED, np.uint8)
     folder = find_model(model)
     members, description = load_members(folder)
@@ -462,10 +443,11 @@ def load(
         for name, tensor in tensors.items()
         if name != ALIGNER_TABLE
     )
+    source, target = description.vocabulary.source, description.vocabulary.target
     fixed = description.format.tag_symbols(tags) if tags else ()
     if language is not None:
-        fixed = (find_language(folder, language, description.vocabulary.source.tags),)
-    if unknown := description.vocabulary.source.unknown((), fixed):
+        fixed = (find_language(folder, language, source.tags),)
+    if unknown := source.unknown((), fixed):
         raise HardalignError(
             f"{model}: has no tag {unknown[0]!r}; hardalign info {model} lists them"
         )
@@ -476,23 +458,18 @@ def load(
     if ipa:
         from hardalign.text.ipa import check_arpabet
 
-        check_arpabet(description.vocabulary.target.letters)
+        check_arpabet(target.letters)
     known = None
     if lexicon is not None:
         files = [lexicon] if isinstance(lexicon, str | Path) else lexicon
         if not isinstance(files, Sequence):
             raise HardalignError(f"a lexicon must be a file or several of them, not {lexicon!r}")
-        languages = fixed or description.vocabulary.source.tags
-        beside = {() if fixed else (tag,): folder / f"lexicon-{tag}.tsv" for tag in languages}
-        beside[()] = beside.get((), folder / BESIDE)
-        known = read_lexicon(
-            files,
-            description.format,
-            description.vocabulary.target,
-            {tags: path for tags, path in beside.items() if path.is_file()},
-        )
-    predictor = Predictor(
-        runtime, description, parameters, known, fixed, tuple(read_languages(folder))
-    )
+        bundled: dict[Symbols, Path] = {(): folder / BESIDE}
+        for tag in fixed or source.tags:
+            bundled[() if fixed else (tag,)] = folder / f"lexicon-{tag}.tsv"
+        present = {tags: path for tags, path in bundled.items() if path.is_file()}
+        known = read_lexicon(files, description.format, target, present)
+    languages = tuple(read_languages(folder))
+    predictor = Predictor(runtime, description, parameters, known, fixed, languages)
     predictor.ipa = ipa
     return predictor

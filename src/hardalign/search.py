@@ -1,4 +1,4 @@
-"""Search for target strings in a batch of words: greedy, beam, probability mass and samples."""
+"""Decoding: greedy search, beam search, probability mass and sampling."""
 
 from __future__ import annotations
 
@@ -7,56 +7,59 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, islice
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hardalign.batches import Aligned, Batch, in_batches
 from hardalign.data.vocabulary import BEGIN, END, LENGTH_LIMIT, Encoded
-from hardalign.errors import HardalignError
+from hardalign.errors import HardalignError, require_int
 from hardalign.systems.lattice import quiet
 from hardalign.systems.model import Answering
 from hardalign.systems.ops.numpy import Bools, Floats, Ints, logsumexp
 
 DEFAULT_BEAM = 5
-"""Beam width where several strings are asked for and no width is given."""
+"""Minimum default beam width for n-best lists."""
 MASS_BEAM, MASS_BEAM_LIMIT = 8, 256
 """First and last beam width of a search for probability mass."""
 MAX_WIDTH = 10_000
-"""The widest beam, and the most strings for one word: all of them are in memory at a time."""
+"""Maximum beam width and number of strings per word, which are all in memory at once."""
 SLACK = 1e-4
 """Tolerance between log-probabilities of the same string computed in different batches."""
 TOLERANCE = 1e-6
-"""Probability that a step of a search may leave out: about what float32 loses anyway."""
+"""Probability mass that a step may prune, about the rounding error of float32."""
 EXACT_TOLERANCE = 1e-9
-"""The same for a greedy search whose scores must be exact: the symbol it chooses has at least the
-average probability. A beam's symbols may be improbable, so its strings are scored again."""
+"""The same for greedy search with exact scores, which always picks a probable symbol. A beam also
+follows improbable ones, so its strings are rescored instead."""
 FEW_SYMBOLS = 64
-"""With so few source symbols in a batch, a beam leaves nothing out: cheaper than scoring again."""
+"""Batches with at most this many source symbols are not pruned in a beam: rescoring costs more."""
 SAMPLES = 512
-"""Strings drawn at a time, to bound memory."""
+"""Strings sampled at a time, to bound memory."""
+
+Scored = TypeVar("Scored")
+"""A ``Hypothesis`` or a ``Prediction``."""
 
 
 @dataclass(frozen=True)
 class Search:
-    """What to search for. The default is greedy: the best symbol at every step.
+    """Decoding options. The default is greedy search: the best symbol at every step.
 
     Raises:
-        HardalignError: If the settings are impossible or contradict each other.
+        HardalignError: If an option is out of range or conflicts with another.
     """
 
     beam: int | None = None
-    """Hypotheses followed side by side; 1 is greedy. None: 1, or more where ``nbest`` needs it."""
+    """Beam width; 1 is greedy search. None: 1, or at least 5 with ``nbest``."""
     nbest: int | None = None
-    """How many different strings, the most probable ones found. None: 1."""
+    """Number of distinct strings to return, most probable first. None: 1."""
     mass: float | None = None
-    """As many of the most probable strings as together have this probability; the beam is widened
-    until they do, at most to ``MASS_BEAM_LIMIT``."""
+    """Return the fewest strings that together have this probability. The beam is widened until
+    they are found, at most to ``MASS_BEAM_LIMIT``."""
     samples: int | None = None
-    """How many strings to draw from the model's distribution, equal ones included."""
+    """Number of strings to sample from the model, with repetitions."""
     seed: int = 0
-    """Of the samples: the same seed draws the same strings for a word at the same place."""
+    """Seed of the samples, which depend on it and on the word's position in its stream."""
 
     def __post_init__(self) -> None:
         for name in ("beam", "nbest", "samples"):
@@ -79,44 +82,35 @@ class Search:
 
     @property
     def width(self) -> int:
-        """The beam width to search with."""
+        """Effective beam width."""
         if self.beam is not None:
             return self.beam
         return 1 if self.nbest is None else max(self.nbest, DEFAULT_BEAM)
 
     @property
     def most(self) -> int:
-        """The most answers that a word may have."""
+        """Maximum number of strings per word."""
         return self.samples or (MASS_BEAM_LIMIT if self.mass else self.nbest or 1)
 
-
-def require_int(name: str, value: object, least: int, most: int | None = None) -> None:
-    """Require an int (not a bool) between least and most."""
-    integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not integer or value < least or (most is not None and value > most):  # type: ignore[operator]
-        bounds = f"from {least} to {most}" if most is not None else f"at least {least}"
-        raise HardalignError(f"{name} must be a whole number {bounds}, not {value!r}")
-
-
-def require(kind: type, value: object) -> None:
-    """Require an argument of a type."""
-    if not isinstance(value, kind) or isinstance(value, str):
-        raise HardalignError(f"expected {kind.__name__}, not {value!r:.50}; see `example`")
+    def wanted(self, strings: list[Scored]) -> list[Scored]:
+        """Return as many of the best strings as ``nbest`` or ``mass`` asks for."""
+        if self.mass is None:
+            return strings[: self.nbest or 1]
+        return strings[: bisect_left(cumulative_probability(strings), self.mass) + 1]
 
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A target string that a search found."""
+    """A decoded target string."""
 
     symbols: list[int]
-    """Its symbols as numbers, without the end."""
+    """Symbol ids, without the end."""
     log_prob: float
     """log p(y | x), end included."""
     finished: bool
-    """False where the length limit cut it off before the model produced an end; its probability
-    is then that of all strings that begin with it."""
+    """False if cut off at the length limit; ``log_prob`` is then that of a prefix."""
     alpha: Floats
-    """[len(symbols) + 1 or less, J] where the model looked at each step, the end's included."""
+    """[symbols, then the end if finished; J] the alpha of each step."""
     aligned: Aligned | None = None
 
 
@@ -128,17 +122,17 @@ def find_strings(
     exact: bool = True,
     alignments: bool = False,
 ) -> list[list[Hypothesis]]:
-    """Return the strings found for each word of a batch: best first, or samples as drawn.
+    """Return the strings of each word of a batch: best first, or samples in the order drawn.
 
-    Samples depend on the ``places`` of the words in their stream, by default 0, 1, 2, … Where
-    log-probabilities need not be ``exact``, the search's own sums will do.
+    Samples depend on the positions (``places``) of the words in their stream, by default 0, 1, 2…
+    Unless scores must be ``exact``, they may be those of a pruned search.
     """
     every = np.arange(len(batch.sources))
     if search.mass is not None:
-        lists = _cover_mass(batch, search.mass)
+        lists = _cover_mass(batch, search, search.mass)
     elif search.samples is not None:
         seeds = [(search.seed, place) for place in (every.tolist() if places is None else places)]
-        lists = _draw_samples(batch, search.samples, seeds)
+        lists = _sample_strings(batch, search.samples, seeds)
     elif search.width == 1:
         tolerance = EXACT_TOLERANCE if exact else TOLERANCE
         lists = [[best] for best in greedy(batch, every, tolerance)]
@@ -152,7 +146,7 @@ def find_strings(
 
 
 def predictions(model: Answering, sources: Iterable[Encoded]) -> list[Hypothesis]:
-    """Return the greedy prediction for each word."""
+    """Return the greedy prediction of each word."""
 
     def work(words: Sequence[Encoded], _places: Sequence[int]) -> list[Hypothesis]:
         return greedy(Batch(model, words), np.arange(len(words)), TOLERANCE)
@@ -161,40 +155,36 @@ def predictions(model: Answering, sources: Iterable[Encoded]) -> list[Hypothesis
 
 
 def cumulative_probability(strings: Iterable[Any]) -> list[float]:
-    """Return for each hypothesis or prediction the probability of it and those before it."""
-    # What was cut off is no string that the model can produce.
+    """Return the running sum of the probabilities of hypotheses or predictions."""
+    # The probability of a string that was cut off is that of a prefix.
     return list(accumulate(math.exp(s.log_prob) if s.finished else 0.0 for s in strings))
 
 
 class History:
-    """Every prefix that a search has continued, as a tree: each knows its parent.
-
-    Nothing is copied while hypotheses multiply and die; strings are read off at the end.
-    """
+    """Back-pointers of a search: a tree of prefixes, from which strings are read off at the end."""
 
     def __init__(self, step_action: int) -> None:
         self._step_action, self._size = step_action, 0
         self._visits: list[tuple[Ints, Ints, Floats]] = []
 
     def visit(self, parents: Ints, actions: Ints, alpha: Floats) -> Ints:
-        """Add prefixes that are about to be continued; return their numbers [N], consecutive.
+        """Add a prefix for each parent [N] (−1: none) and action [N]; return their ids [N].
 
-        Each continues one of ``parents`` [N] (−1: none) by one of ``actions`` [N], after which the
-        model looks at ``alpha`` [N, J].
+        ``alpha`` [N, J] is that of the step which follows the action.
         """
         self._visits.append((parents, actions, alpha))
         first, self._size = self._size, self._size + len(parents)
         return np.arange(first, self._size)
 
     def hypotheses(self, prefixes: Ints, last: Ints, scores: Floats) -> list[Hypothesis]:
-        """Return the strings of ``prefixes`` [E], each continued by one ``last`` action [E]."""
+        """Return the strings of ``prefixes`` [E], each extended by a ``last`` action [E]."""
         parents, actions, alphas = map(np.concatenate, zip(*self._visits, strict=True))
         ancestors = [prefixes]
         while (ancestors[-1] >= 0).any():
             node = ancestors[-1]
             ancestors.append(np.where(node >= 0, parents[node], -1))
         paths = np.stack(ancestors[::-1], 1)  # [E, T], −1 before the first
-        actions = np.concatenate([actions[paths[:, 1:]], last[:, None]], 1)  # after each prefix
+        actions = np.concatenate([actions[paths[:, 1:]], last[:, None]], 1)
         first = (paths < 0).sum(1).tolist()
         hypotheses = []
         for path, chosen, start, score in zip(paths, actions, first, scores.tolist(), strict=True):
@@ -210,62 +200,58 @@ class History:
 
 
 def greedy(batch: Batch, which: Ints, tolerance: float = 0.0) -> list[Hypothesis]:
-    """Take the most probable action at every step, for the words ``which`` [N] of a batch.
+    """Decode the words ``which`` [N] of a batch greedily.
 
-    ``tolerance`` is how much probability may be left out of each step.
+    ``tolerance`` is the probability mass that each step may prune.
     """
     return _decode(batch, which, lambda log_probs, *_: np.asarray(log_probs.argmax(-1)), tolerance)
 
 
 def sample(batch: Batch, which: Ints, noise: Floats) -> list[Hypothesis]:
-    """Draw one string from the model's distribution for each word of ``which`` [N].
+    """Sample one string for each word of ``which`` [N].
 
-    ``noise`` [N, steps] is uniform in [0, 1): one number for each action, STEP included.
+    ``noise`` [N, steps] is uniform in [0, 1), one number per action, STEP included.
     """
 
     def choose(log_probs: Floats, walkers: Ints, step: int) -> Ints:
         mass = np.exp(log_probs.astype(np.float64)).cumsum(-1)
-        # Ends at exactly 1, above all noise; what has no probability adds no mass to be hit.
+        # The last sum is exactly 1, above all noise; impossible actions are never hit.
         mass /= mass[:, -1:]
         return np.asarray((mass > noise[walkers, step, None]).argmax(-1))
 
     return _decode(batch, which, choose, 0.0)
 
 
-def _draw_samples(
-    batch: Batch, count: int, places: Sequence[tuple[int, int]]
+def _sample_strings(
+    batch: Batch, count: int, seeds: Sequence[tuple[int, int]]
 ) -> list[list[Hypothesis]]:
-    """Draw ``count`` strings for each word, a part of all at a time."""
-    seeds = [(*place, k) for place in places for k in range(count)]
-    which = np.repeat(np.arange(len(places)), count)
+    """Sample ``count`` strings for each word."""
+    rows = [(*seed, k) for seed in seeds for k in range(count)]
+    which = np.repeat(np.arange(len(seeds)), count)
     strings: list[Hypothesis] = []
-    for k in range(0, len(seeds), SAMPLES):
+    for k in range(0, len(rows), SAMPLES):
         some = which[k : k + SAMPLES]
-        noise = uniform_noise(seeds[k : k + SAMPLES], batch.words.lengths[some].tolist())
+        noise = uniform_noise(rows[k : k + SAMPLES], batch.words.lengths[some].tolist())
         strings += sample(batch, some, noise)
     return [strings[k : k + count] for k in range(0, len(strings), count)]
 
 
 def uniform_noise(seeds: Sequence[Sequence[int]], lengths: Sequence[int]) -> Floats:
-    """Return noise for ``sample``, for source words of some lengths.
-
-    Each row depends on its own seed alone.
-    """
-    # As many symbols as the limit has, and a STEP for every source symbol.
+    """Return the noise of ``sample``; each row depends on its own seed and source length alone."""
+    # A number for each symbol up to the limit, and for a STEP over each source symbol.
     steps = [(LENGTH_LIMIT + 1) * length for length in lengths]
-    rows = np.zeros((len(seeds), max(steps)))
-    for row, seed, length in zip(rows, seeds, steps, strict=True):
-        row[:length] = np.random.default_rng(seed).random(length)
-    return rows
+    noise = np.zeros((len(seeds), max(steps)))
+    for row, seed, count in zip(noise, seeds, steps, strict=True):
+        row[:count] = np.random.default_rng(seed).random(count)
+    return noise
 
 
 def _decode(
     batch: Batch, which: Ints, choose: Callable[[Floats, Ints, int], Ints], tolerance: float
 ) -> list[Hypothesis]:
-    """Follow one path per row to its end; rows that are finished leave the batch.
+    """Follow one path per row; finished rows leave the batch.
 
-    ``choose`` goes from log-probabilities [N, V], the rows [N] they belong to and the number of the
-    step to the columns [N] that are chosen.
+    ``choose`` maps log-probabilities [N, V], their rows [N] and the step number to columns [N].
     """
     model, limit = batch.model, batch.limits[which]
     history = History(model.step_action)
@@ -291,14 +277,14 @@ def _decode(
 
 CANDIDATE = np.dtype(
     [
-        ("score", np.float64),  # log-probability; −inf in cells without a candidate
-        ("prefix", np.int64),  # its number in the history, before the last action
-        ("action", np.int64),  # the last action
-        ("written", np.int64),  # how many symbols, the last included
-        ("spelled", np.int64),  # a hash of the symbols: paths that write the same string share it
+        ("score", np.float64),  # log-probability; −inf in empty cells
+        ("prefix", np.int64),  # id in the history
+        ("action", np.int64),  # that follows the prefix
+        ("written", np.int64),  # number of symbols, the action's included
+        ("spelled", np.int64),  # hash of the symbols, shared by all paths that write a string
     ]
 )
-"""A hypothesis of a beam search: a prefix and one action more."""
+"""A hypothesis of a beam search: a prefix and one more action."""
 EMPTY = np.array((-np.inf, -1, BEGIN, 0, 0), CANDIDATE)
 Candidates = NDArray[np.void]
 """[W, K] candidates of each word, best first."""
@@ -307,19 +293,19 @@ Candidates = NDArray[np.void]
 def _best_strings(
     batch: Batch, which: Ints, width: int, keep: int, *, mass: float = 1.0, exact: bool = True
 ) -> list[list[Hypothesis]]:
-    """Search by beam; score the strings again where the search left something out."""
-    leave_out = batch.words.symbols.size > FEW_SYMBOLS
-    tolerance = TOLERANCE if leave_out else 0.0
+    """Search with a beam, and rescore the strings if the search was pruned."""
+    pruned = batch.words.symbols.size > FEW_SYMBOLS
+    tolerance = TOLERANCE if pruned else 0.0
     lists = beam_search(batch, which, width, keep=keep, mass=mass, tolerance=tolerance)
-    if not exact or not leave_out or batch.model.step_action >= 0:
-        return lists  # of strings with many paths, the sum over those met is all there is
-    ended = [
+    if not exact or not pruned or batch.model.step_action >= 0:
+        return lists  # where a string has many paths, the sum over those found is the score
+    finished = [
         (word, [*string.symbols, END])
         for word, strings in zip(which.tolist(), lists, strict=True)
         for string in strings
         if string.finished
     ]
-    scores = batch.scores([word for word, _ in ended], [target for _, target in ended])
+    scores = batch.scores([word for word, _ in finished], [target for _, target in finished])
     rescored = (
         [replace(s, log_prob=math.fsum(next(scores))) if s.finished else s for s in strings]
         for strings in lists
@@ -327,15 +313,14 @@ def _best_strings(
     return [sorted(strings, key=lambda string: -string.log_prob) for strings in rescored]
 
 
-def _cover_mass(batch: Batch, mass: float) -> list[list[Hypothesis]]:
-    """Return the shortest lists of some probability, from beams as narrow as possible."""
+def _cover_mass(batch: Batch, search: Search, mass: float) -> list[list[Hypothesis]]:
+    """Return the shortest lists that cover some mass, doubling the beam where they do not."""
     covering: list[list[Hypothesis]] = [[] for _ in batch.sources]
     pending, width = list(range(len(batch.sources))), MASS_BEAM
     while pending:
         lists = _best_strings(batch, np.array(pending), width, width, mass=mass)
         for word, strings in zip(pending, lists, strict=True):
-            needed = bisect_left(cumulative_probability(strings), mass) + 1
-            covering[word] = strings[:needed]
+            covering[word] = search.wanted(strings)
         if width >= MASS_BEAM_LIMIT:
             break
         pending = [w for w in pending if cumulative_probability(covering[w])[-1] < mass]
@@ -352,48 +337,46 @@ def beam_search(
     mass: float = 1.0,
     tolerance: float = 0.0,
 ) -> list[list[Hypothesis]]:
-    """Return the ``keep`` most probable strings that a beam meets, for the words ``which`` [W].
+    """Return the ``keep`` most probable strings found by a beam for the words ``which`` [W].
 
-    At every step the ``width`` best continuations of a word go on; an end that is among the
-    ``width`` best of all is kept. A word is done as soon as nothing that goes on can still be
-    among the strings that are wanted (``keep``, or fewer that have the ``mass`` together):
-    log-probabilities only fall. Ties go to the better hypothesis, then to the lower symbol, so that
-    a beam of width 1 is greedy search. Where no string was finished, the best that the length limit
-    cut off is the only answer.
+    At every step the ``width`` best continuations of a word go on; ends among the ``width`` best
+    are kept. As log-probabilities only fall, a word is done once no hypothesis can still be among
+    the strings wanted: ``keep``, or fewer that cover the ``mass``. Ties go to the better
+    hypothesis, then to the lower symbol, so that width 1 is greedy search. If no string was
+    finished, the best one that was cut off is the only answer.
 
-    Where a model has a STEP action, hypotheses are paths, and paths that write the same string
-    are added up as they end: the sum is over the paths that were met, a lower bound. Otherwise,
-    where a single string is wanted, greedy search goes first, and nothing less probable than its
-    answer is followed, which halves the work.
+    In models with a STEP action, hypotheses are paths, and paths of the same string are summed as
+    they end, which gives a lower bound. Otherwise, where one string is wanted, greedy search goes
+    first, and hypotheses below its score are dropped, which halves the work.
     """
     model, limit = batch.model, batch.limits[which]
-    paths = model.step_action >= 0
-    quick: list[Hypothesis] = []
-    floor = np.full(len(which), -np.inf)  # what is less probable is not followed
-    if not paths and width > keep == 1:
-        quick = greedy(batch, which, tolerance)
-        floor[:] = [best.log_prob - SLACK if best.finished else -np.inf for best in quick]
+    many_paths = model.step_action >= 0
+    greedy_strings: list[Hypothesis] = []
+    floor = np.full(len(which), -np.inf)
+    if not many_paths and width > keep == 1:
+        greedy_strings = greedy(batch, which, tolerance)
+        floor[:] = [one.log_prob - SLACK if one.finished else -np.inf for one in greedy_strings]
     history = History(model.step_action)
     ended, cut_off = (np.full((len(which), width), EMPTY) for _ in range(2))
-    word = np.arange(len(which))  # [W] those still searched for
+    word = np.arange(len(which))  # [W] those not done
     beam = np.full((len(which), 1), EMPTY)
     beam["score"] = 0.0
     state, rows = model.start(batch.memory), which
     while len(word):
         alive = beam["score"] > -np.inf  # [W, B]
-        going_on = beam[alive]
-        step = model.step(state, rows, going_on["action"], tolerance)
-        prefixes = history.visit(going_on["prefix"], going_on["action"], step.alpha)
-        # Every hypothesis ends in one way: of twice the width, at least half goes on.
+        extended = beam[alive]
+        step = model.step(state, rows, extended["action"], tolerance)
+        prefixes = history.visit(extended["prefix"], extended["action"], step.alpha)
+        # Each hypothesis has one end, so at least half of twice the width go on.
         beam = _continued(beam, alive, prefixes, step.log_probs, 2 * width, model.step_action)
         ends = beam["action"] == END
-        _collect(ended, word, _only(beam, ends & (np.arange(ends.shape[1]) < width)), paths)
+        _collect(ended, word, _only(beam, ends & (np.arange(ends.shape[1]) < width)), many_paths)
         order = np.argsort(ends, 1, kind="stable")[:, :width]
         beam = np.take_along_axis(_only(beam, ~ends), order, 1)
         over = beam["written"] >= limit[word][:, None]
-        _collect(cut_off, word, _only(beam, over), paths)
-        wanted = _promising(beam["score"], ended[word]["score"], keep, mass, paths)
-        beam = _only(beam, ~over & wanted & (beam["score"] >= floor[word][:, None]))
+        _collect(cut_off, word, _only(beam, over), many_paths)
+        hopeful = _can_still_win(beam["score"], ended[word]["score"], keep, mass, many_paths)
+        beam = _only(beam, ~over & hopeful & (beam["score"] >= floor[word][:, None]))
         alive = beam["score"] > -np.inf
         some = alive.any(1)
         state, rows = step.state, beam["prefix"][alive] - prefixes[0]
@@ -401,15 +384,15 @@ def beam_search(
     done = ended["score"][:, :1] > -np.inf
     best = np.where(done, ended, cut_off)[:, :keep]
     wanted = best["score"] > -np.inf
-    wanted[:, 1:] &= done  # of what was cut off, one string will do
+    wanted[:, 1:] &= done  # one string that was cut off is enough
     found = best[wanted]
     strings = iter(history.hypotheses(found["prefix"], found["action"], found["score"]))
     lists = [list(islice(strings, count)) for count in wanted.sum(1).tolist()]
-    return [own or [quick[place]] for place, own in enumerate(lists)]
+    return [own or [greedy_strings[place]] for place, own in enumerate(lists)]
 
 
 def _only(candidates: Candidates, mask: Bools) -> Candidates:
-    """Empty the cells of candidates [W, K] for which a mask is false."""
+    """Empty the cells [W, K] where a mask is false."""
     candidates = candidates.copy()
     candidates["score"][~mask] = -np.inf
     return candidates
@@ -420,11 +403,11 @@ def _continued(
 ) -> Candidates:
     """Return the best ``count`` continuations of each word's candidates [W, B].
 
-    N cells are ``alive``: ``prefixes`` [N] are their numbers in the history, ``log_probs`` [N, V]
-    those of their next actions.
+    Of the N cells that are ``alive``, ``prefixes`` [N] are the ids in the history and ``log_probs``
+    [N, V] the distributions of the next action.
     """
     actions = log_probs.shape[1]
-    row = np.maximum(alive.cumsum() - 1, 0).reshape(alive.shape)  # [W, B] any where none is alive
+    row = np.maximum(alive.cumsum() - 1, 0).reshape(alive.shape)  # [W, B] of log_probs
     scores = (beam["score"][:, :, None] + log_probs[row]).reshape(len(beam), -1)
     index = best_columns(scores, count)
     cell, action = index // actions, index % actions + END
@@ -441,11 +424,11 @@ def _continued(
 
 
 _MIX = np.int64(0x9E3779B97F4A7C15 - (1 << 64))
-"""The odd number nearest 2⁶⁴ / golden ratio, as a signed integer: it spreads bits well."""
+"""The odd number nearest 2⁶⁴ / golden ratio, as a signed integer, for Fibonacci hashing."""
 
 
 def best_columns(scores: Floats, count: int) -> Ints:
-    """Return the columns [W, count] of the largest scores, best first; of equals the first."""
+    """Return the columns [W, count] of the largest scores, best first, ties in order."""
     if scores.shape[1] <= 4 * count:
         return np.argsort(-scores, 1, kind="stable")[:, :count]
     top = np.argpartition(-scores, count - 1, 1)[:, :count]
@@ -454,7 +437,7 @@ def best_columns(scores: Floats, count: int) -> Ints:
     columns = np.take_along_axis(top, np.argsort(-values, 1, kind="stable"), 1)
     least = values.min(1)
     tied = ((scores >= least[:, None]).sum(1) > count) & (least > -np.inf)
-    if tied.any():  # a partition takes any of the equals
+    if tied.any():  # a partition picks arbitrary ones of equal scores
         columns[tied] = np.argsort(-scores[tied], 1, kind="stable")[:, :count]
     return columns
 
@@ -463,7 +446,7 @@ def best_columns(scores: Floats, count: int) -> Ints:
 def _collect(found: Candidates, word: Ints, new: Candidates, merge: bool) -> None:
     """Add complete candidates [W, K] of some words [W] to the best found so far, in place.
 
-    With ``merge``, paths may write the same string: its first cell gets the sum of all of them.
+    With ``merge``, the paths of a string are summed in the first of its cells.
     """
     some = (new["score"] > -np.inf).any(1)
     if not some.any():
@@ -480,8 +463,10 @@ def _collect(found: Candidates, word: Ints, new: Candidates, merge: bool) -> Non
     found[word] = np.take_along_axis(both, order, 1)
 
 
-def _promising(scores: Floats, ended: Floats, keep: int, mass: float, paths: bool) -> Bools:
-    """Return which hypotheses [W, B] may still lead to a string that is wanted.
+def _can_still_win(
+    scores: Floats, ended: Floats, keep: int, mass: float, many_paths: bool
+) -> Bools:
+    """Return which hypotheses [W, B] may still lead to one of the strings wanted.
 
     The threshold is the worst of the ``keep`` best of ``ended`` [W, width], or the last one that
     the ``mass`` needs.
@@ -489,9 +474,9 @@ def _promising(scores: Floats, ended: Floats, keep: int, mass: float, paths: boo
     best = ended[:, :keep]
     last = (np.exp(best).cumsum(1) < mass).sum(1, keepdims=True)
     to_beat = np.take_along_axis(best, np.minimum(last, keep - 1), 1)  # [W, 1]
-    if not paths:
+    if not many_paths:
         return np.asarray(scores > to_beat)
-    # All of a word's paths may yet write one string, even one that others have written before.
+    # All paths of a word may yet end in one string, even one that has ended before.
     runner_up = ended[:, keep] if keep < ended.shape[1] else np.full(len(ended), -np.inf)
     with np.errstate(divide="ignore"):
         joined = np.logaddexp(logsumexp(scores, 1), runner_up)

@@ -85,7 +85,7 @@ def test_particles_are_for_systems_that_need_them(
     command: Command, model: Path, pairs: Path, tmp_path: Path
 ) -> None:
     fed_model = write_model(tmp_path / "fed", system="hard-feed")
-    assert_complains(command("score", model, pairs, "--particles", 5), "needs no particles")
+    assert_complains(command("score", model, pairs, "--particles", 5), "particles estimate")
     both = command("score", fed_model, pairs, "--particles", 5, "--per-symbol")
     assert_complains(both, "whole targets")
     result = command("score", fed_model, pairs, "--particles", 5)
