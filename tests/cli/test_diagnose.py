@@ -47,8 +47,8 @@ def test_a_page_is_not_called_otherwise(
 def test_rows(command: Command, model: Path, pairs: Path) -> None:
     result = command("errors", model, pairs, "--tsv")
     header, *lines = result.out.splitlines()
-    assert header.split("\t")[:3] == ["section", "name", "count"]
-    assert sum(line.startswith("improbable pair\t") for line in lines) == 6
+    assert header.split("\t")[:3] == ["Commonest confusions", "", "count"]
+    assert sum(line.startswith("Least probable pairs") for line in lines) == 1 + 6
 
 
 @pytest.mark.parametrize("stdin", [b"", b"ab\n", b"a\xff\tA\n"])

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from hardalign.data.formats import FORMATS, Example
+from hardalign.metrics import LEVEL
 from hardalign.text.compare import Contest, Judged, contest, judge
 
 LAYOUT = FORMATS["lexicon"]
@@ -43,21 +44,20 @@ def test_any_reference_counts() -> None:
 
 
 def test_every_pair_is_tested_and_chance_is_recognised() -> None:
-    duels = {(duel.first, duel.second): duel for duel in three().duels}
-    assert list(duels) == [("good", "bad"), ("good", "same"), ("bad", "same")]
-    clear, close = duels["good", "bad"], duels["good", "same"]
-    assert clear.comparison.difference == pytest.approx(100 * 30 / N)
-    assert clear.significant
-    assert clear.comparison.low < clear.comparison.difference < clear.comparison.high
+    tests = three().tests
+    assert list(tests) == [("good", "bad"), ("good", "same"), ("bad", "same")]
+    (clear, p), (_, chance) = tests["good", "bad"], tests["good", "same"]
+    assert clear.difference == pytest.approx(100 * 30 / N)
+    assert p < LEVEL
+    assert clear.low < clear.difference < clear.high
     # One item differs: the exact sign test gives p = 1.
-    assert close.p == 1.0
-    assert not close.significant
-    assert all(duel.p >= duel.comparison.p for duel in duels.values())
+    assert chance == 1.0
+    assert all(corrected >= test.p for test, corrected in tests.values())
 
 
 def test_models_that_say_the_same() -> None:
-    (duel,) = contest(ITEMS, [judged("a", range(5)), judged("b", range(5))]).duels
-    assert (duel.comparison.difference, duel.p) == (0.0, 1.0)
+    ((test, p),) = contest(ITEMS, [judged("a", range(5)), judged("b", range(5))]).tests.values()
+    assert (test.difference, p) == (0.0, 1.0)
 
 
 def test_json() -> None:

@@ -6,9 +6,11 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
+import numpy as np
 import pytest
 
-from hardalign.data.formats import FORMATS, Example
+from hardalign.alignment import Alignment
+from hardalign.data.formats import Example
 from hardalign.text.errors import (
     ErrorReport,
     Outcome,
@@ -33,7 +35,6 @@ ITEMS = [
     item("gnat", "N AE1 T", line=4),
     item("box", "B O X S", line=5),
 ]
-SPELL = FORMATS["lexicon"].join_target
 
 
 def found(items: list[Example]) -> ErrorReport:
@@ -41,11 +42,16 @@ def found(items: list[Example]) -> ErrorReport:
     return find_errors(predictor, items)
 
 
+def rows(report: ErrorReport, caption: str) -> list[tuple[str, ...]]:
+    """The rows of the table with such a caption, none if it has none."""
+    return [row for table in report.tables if caption in table.caption for row in table.rows]
+
+
 def test_confusions_with_counts_origins_and_words() -> None:
     report = found(ITEMS)
     assert (report.n, report.wrong, report.slips) == (5, 4, 5)
     first, *others = report.confusions
-    assert (str(first.slip), first.count, first.slip.kind) == ("A for AE1", 3, "wrong")
+    assert (str(first.slip), first.count) == ("A for AE1", 3)
     # The fake aligns the k-th symbol with the k-th letter.
     assert first.letters == {"a": 2, "n": 1}
     assert first.contexts == {"b[a]t": 1, "r[a]t": 1, "g[n]a": 1}
@@ -66,13 +72,12 @@ def test_confusions_with_counts_origins_and_words() -> None:
 )
 def test_slips_turn_the_prediction_into_the_reference(predicted: str, expected: str) -> None:
     one = Outcome(item("abc"), tuple(predicted.split()), tuple(expected.split()), 0.5)
-    kinds = [(slip.kind, slip.predicted, slip.expected) for slip, _ in slips(one)]
-    wrong = sorted(p for kind, p, _ in kinds if kind != "missing")
-    right = sorted(e for kind, _, e in kinds if kind != "added")
+    found = [slip for slip, *_ in slips(one)]
     kept = sorted(one.predicted)
-    for symbol in wrong:
-        kept.remove(symbol)
-    assert sorted(kept + right) == sorted(one.expected)
+    for slip in found:
+        if slip.predicted:
+            kept.remove(slip.predicted)
+    assert sorted(kept + [slip.expected for slip in found if slip.expected]) == sorted(one.expected)
 
 
 def test_the_closest_reference_counts() -> None:
@@ -83,61 +88,70 @@ def test_the_closest_reference_counts() -> None:
 
 def test_groups() -> None:
     report = found([*ITEMS, item("abcdefghijklmnop", "A", tags=("PL", "N"))])
-    counts = {name.strip(): (group.n, group.wrong) for name, group in report.lengths.items()}
-    assert counts == {"3": (4, 3), "4": (1, 1), "16 and more": (1, 1)}
-    assert list(report.lengths) == [" 3", " 4", "16 and more"]
-    assert {name: group.n for name, group in report.confidence.items()} == {"0.6 to 0.7": 6}
-    assert {name: group.share for name, group in report.tags.items()} == {"PL": 100, "N": 100}
+    assert rows(report, "By length") == [
+        (" 3", "4", "3", "75.0%"),
+        (" 4", "1", "1", "100.0%"),
+        ("16 and more", "1", "1", "100.0%"),
+    ]
+    assert rows(report, "By confidence") == [("0.6 to 0.7", "6", "5", "83.3%")]
+    assert rows(report, "By tag") == [("PL", "1", "1", "100.0%"), ("N", "1", "1", "100.0%")]
+    assert rows(found(ITEMS), "By tag") == []
 
 
 def test_lists_of_single_words() -> None:
     report = found(ITEMS)
-    assert [one.example.text for one in report.unsure_right] == ["cat"]
-    assert {one.example.text for one in report.sure_wrong} == {"bat", "rat", "gnat", "box"}
+    assert rows(report, "Least confident") == [("cat", "C A T", "C A T", "0.600")]
+    assert {row[0] for row in rows(report, "Most confident")} == {"bat", "rat", "gnat", "box"}
     # One pair for every target; the fake gives −1 per symbol and end to what it would not say.
-    assert [log_prob for _, log_prob in report.doubts] == sorted([-1.0, -4, -5, -4, -4, -5])
-    assert report.doubts[0][0].targets == (("B", "AE1", "T", "S"),)
+    doubtful = rows(report, "Least probable pairs")
+    assert [row[-1] for row in doubtful] == ["-5.00", "-5.00", "-4.00", "-4.00", "-4.00", "-1.00"]
+    assert doubtful[0] == ("bat", "B AE1 T S", "2", "-5.00")
 
 
 def test_an_improbable_pair_is_named_by_its_own_line() -> None:
     lines = [item("cat", "K AE1 T"), item("bat", "B"), item("cat", "X Y Z"), item("cat", "K AE1 T")]
     report = found([replace(one, line=line) for line, one in enumerate(lines, start=1)])
     assert report.n == 2
-    doubts = {pair.targets[0]: pair.line for pair, _ in report.doubts}
-    assert doubts == {("K", "AE1", "T"): 1, ("B",): 2, ("X", "Y", "Z"): 3}
-    rows = [row[1:4] for row in tsv_rows(report, SPELL) if row[0] == "improbable pair"]
-    assert ["cat", "X Y Z", "3"] in rows
+    doubtful = {row[1]: row[2] for row in rows(report, "Least probable pairs")}
+    assert doubtful == {"K AE1 T": "1", "B": "2", "X Y Z": "3"}
 
 
 def test_tags_shift_the_columns() -> None:
     report = found([item("ab", "A X", tags=("PL",))])
     assert report.confusions[0].contexts == {"a[b]⊣": 1}
-    assert report.confusions[0].tags == {"PL": 1}
 
 
 def test_rows_of_an_alignment() -> None:
-    one = Outcome(item("ab"), ("X", "Y", "Z"), ("X",), 0.5, (1, 1, 3), (2,))
+    def aligned(target: str, *path: int) -> Alignment:
+        weights = np.eye(4)[[*path, 3]]
+        return Alignment(("a", "b"), tuple(target.split()), (), weights, "path")
+
+    alignments = aligned("X Y Z", 1, 1, 3), aligned("X", 2)
+    one = Outcome(item("ab"), ("X", "Y", "Z"), ("X",), 0.5, alignments=alignments)
     assert aligned_rows(one) == (["a", "b", "⊣"], ["X Y", "", "Z"], ["", "X", ""])
 
 
 def test_the_terminal_report() -> None:
-    text = terminal_report(found(ITEMS), SPELL)
+    text = terminal_report(found(ITEMS))
     assert text.startswith("5 items, 4 wrong (80.0%), 5 symbols wrong, missing or added\n")
     assert re.search(r"A for AE1 +3 +60.0% +a × 2, n × 1 +bat, rat, gnat\n", text)
-    assert re.search(r"-5.00 +2 +bat +B AE1 T S\n", text)
+    assert re.search(r"bat +B AE1 T S +2 +-5.00\n", text)
     assert "By tag" not in text
-    assert terminal_report(found(ITEMS[:1]), SPELL).count("confusions") == 0
+    assert terminal_report(found(ITEMS[:1])).count("confusions") == 0
 
 
 def test_rows_for_a_spreadsheet() -> None:
-    rows = list(tsv_rows(found(ITEMS), SPELL))
-    assert rows[1] == [
-        *("wrong", "A for AE1", "3", "5", "0.600000", "a × 2, n × 1"),
-        *("b[a]t × 1, r[a]t × 1, g[n]a × 1", "", "bat, rat, gnat"),
+    written = list(tsv_rows(found(ITEMS)))
+    assert written[:2] == [
+        ["Commonest confusions", "", "count", "share", "from", "words", "context"],
+        [
+            *("Commonest confusions", "A for AE1", "3", "60.0%", "a × 2, n × 1"),
+            *("bat, rat, gnat", "b[a]t × 1, r[a]t × 1, g[n]a × 1"),
+        ],
     ]
-    sections = {row[0] for row in rows}
-    assert {"missing", "added", "length", "confidence", "confident error"} <= sections
-    assert all(not re.search(r"[\t\n]", cell) for row in rows for cell in row)
+    assert ["Most confident errors", "box", "B O X", "B O X S", "0.600"] in written
+    assert ["By length of the source", "3", "4", "3", "75.0%"] in written
+    assert all(not re.search(r"[\t\n]", cell) for row in written for cell in row)
 
 
 class Checker(HTMLParser):
@@ -163,7 +177,7 @@ class Checker(HTMLParser):
 
 def test_the_page_is_whole_and_has_no_scripts() -> None:
     checker = Checker()
-    checker.feed(page(found(ITEMS), SPELL, "Errors", "signature"))
+    checker.feed(page(found(ITEMS), "Errors", "signature"))
     assert checker.open == []
     assert checker.seen.count("details") == 3
     assert not {"script", "img", "link"} & set(checker.seen)
@@ -175,7 +189,7 @@ def test_nothing_on_the_page_is_markup_of_the_data() -> None:
     items = [item('<b>&"', "<I>"), item("'>", "< >", tags=("<u>",))]
     report = find_errors(predictor, items)
     checker = Checker()
-    checker.feed(page(report, SPELL, "<s>title", "<s>"))
+    checker.feed(page(report, "<s>title", "<s>"))
     assert checker.open == []
     assert not {"b>", "u", "i", "s"} & set(checker.seen)
     assert '<b>&"' in checker.text
@@ -193,5 +207,5 @@ def test_a_reference_the_model_cannot_spell_has_no_origin() -> None:
     predictor: Any = Unable()
     report = find_errors(predictor, [item("a", "?")])
     assert report.confusions[0].letters == {}
-    assert report.doubts[0][1] == -math.inf
-    assert page(report, SPELL, "t", "s")
+    assert rows(report, "Least probable pairs")[0][-1] == "-inf"
+    assert page(report, "t", "s")

@@ -24,7 +24,7 @@ from hardalign.data.text import printable
 from hardalign.data.vocabulary import UnknownSymbols
 from hardalign.errors import HardalignError
 from hardalign.files import sha256, write_bytes
-from hardalign.metrics import calibration_error, intervals, score_item, summarize
+from hardalign.metrics import LEVEL, calibration_error, intervals, score_item, summarize
 from hardalign.model_folder import Description
 from hardalign.prediction import Prediction
 from hardalign.predictor import Predictor, load
@@ -310,17 +310,17 @@ def errors(
     report = find_errors(predictor, examples, threads=opt.threads(threads))
     remark_on_items(predictor, items, unknown, report.cut_off)
     note_score_kind(predictor.system.score)
-    spell, name = layout.join_target, file_name(file)
+    name = file_name(file)
     by = f"model {model} ({predictor.description.model.system})"
     signature = f"{by} | {name} | greedy | hardalign {__version__}"
     if output is not None:
         title = f"Errors of {model} on {name}"
-        write_bytes(output, page(report, spell, title, signature).encode())
+        write_bytes(output, page(report, title, signature).encode())
     elif tsv:
-        for row in tsv_rows(report, spell):
+        for row in tsv_rows(report):
             say(*row)
     else:
-        print(printable(f"{terminal_report(report, spell)}\n\n{signature}"))
+        print(printable(f"{terminal_report(report)}\n\n{signature}"))
 
 
 def compare(
@@ -401,12 +401,11 @@ def _print(result: Contest, words: int) -> None:
     print(Table("", ("", "ACC", "WER", "PER", "MLD", "right alone"), rows).text())
     every, none = result.agreed
     print(f"all right: {every}   none right: {none}   of {len(result.items)}\n")
-    for duel in result.duels:
-        test = duel.comparison
-        verdict = "significant" if duel.significant else "may be chance"
+    for (first, second), (test, p) in result.tests.items():
+        verdict = "significant" if p < LEVEL else "may be chance"
         print(
-            f"{duel.first} − {duel.second}: {test.difference:+.2f} points "
-            f"[{test.low:+.2f}, {test.high:+.2f}], p = {duel.p:.4f}, {verdict}"
+            f"{first} − {second}: {test.difference:+.2f} points "
+            f"[{test.low:+.2f}, {test.high:+.2f}], p = {p:.4f}, {verdict}"
         )
     for k, model in enumerate(result.models):
         alone = result.alone(k)[:words]

@@ -1,4 +1,4 @@
-"""Models compared on the same items: accuracy, significance, and where they differ."""
+"""Comparison of models on the same items: accuracy, significance, and where they differ."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hardalign.metrics import LEVEL, Comparison, Metrics, compare_all, evaluate
 
 @dataclass(frozen=True)
 class Judged:
-    """The predictions of one model, and which of them are right."""
+    """The predictions of one model and their accuracy."""
 
     model: str
     predictions: list[str]
@@ -25,30 +25,17 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class Duel:
-    """Two models compared."""
-
-    first: str
-    second: str
-    comparison: Comparison  # in percentage points of accuracy, first minus second
-    p: float  # corrected for the number of comparisons (Holm)
-
-    @property
-    def significant(self) -> bool:
-        """Whether the difference is significant after correction."""
-        return self.p < LEVEL
-
-
-@dataclass(frozen=True)
 class Contest:
     """All models compared with one another."""
 
-    items: list[Example]
+    items: Sequence[Example]
     models: list[Judged]
-    duels: list[Duel]
+    tests: dict[tuple[str, str], tuple[Comparison, float]]
+    """For each pair of models the difference in percentage points of accuracy, first minus second,
+    and its p, corrected for the number of pairs (Holm)."""
 
     def alone(self, model: int) -> list[int]:
-        """Return the items that only this model gets right."""
+        """Return the indices of items that only this model gets right."""
         this_alone = tuple(k == model for k in range(len(self.models)))
         return [index for index, correct in enumerate(self._correct) if correct == this_alone]
 
@@ -64,7 +51,7 @@ class Contest:
         return list(zip(*(model.correct for model in self.models), strict=True))
 
     def to_dict(self, spell: Callable[[Symbols], str]) -> dict[str, Any]:
-        """Return everything as JSON can hold it."""
+        """Return the content for JSON."""
         every, none = self.agreed
         return {
             "n": len(self.items),
@@ -73,14 +60,14 @@ class Contest:
             "none_right": none,
             "comparisons": [
                 {
-                    "first": duel.first,
-                    "second": duel.second,
-                    "difference": duel.comparison.difference,
-                    "interval": [duel.comparison.low, duel.comparison.high],
-                    "p": duel.p,
-                    "significant": duel.significant,
+                    "first": first,
+                    "second": second,
+                    "difference": test.difference,
+                    "interval": [test.low, test.high],
+                    "p": p,
+                    "significant": p < LEVEL,
                 }
-                for duel in self.duels
+                for (first, second), (test, p) in self.tests.items()
             ],
             "alone": {
                 model.model: [
@@ -111,10 +98,9 @@ def judge(
 
 
 def contest(items: Sequence[Example], models: Sequence[Judged]) -> Contest:
-    """Compare models that answered the same items, each pair of them by a paired test."""
+    """Compare models on the same items, each pair by a paired test."""
     points = {
         (first.model, second.model): [100 * np.subtract(first.correct, second.correct, dtype=float)]
         for first, second in combinations(models, 2)
     }
-    duels = [Duel(*names, test, p) for names, (test, p) in compare_all(points).items()]
-    return Contest(list(items), list(models), duels)
+    return Contest(items, list(models), compare_all(points))

@@ -1,6 +1,6 @@
-"""What went wrong: which symbols a model confuses, where, and how sure it was.
+"""Error reports: which symbols a model confuses, where they come from, how confident it was.
 
-A report is text for the terminal, TSV, or one self-contained HTML page.
+A report is text for the terminal, TSV, or a self-contained HTML page.
 """
 
 from __future__ import annotations
@@ -12,13 +12,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from importlib.resources import files
-from itertools import repeat
 from string import Template
 from typing import NamedTuple
 
 from rapidfuzz.distance import Levenshtein
 
-from hardalign.alignment import BEGIN, END
+from hardalign.alignment import BEGIN, END, Alignment
 from hardalign.data.formats import Example, evaluation_items, training_pairs
 from hardalign.data.text import Symbols, plural
 from hardalign.plot import label
@@ -26,51 +25,26 @@ from hardalign.predictor import Predictor
 from hardalign.search import Search
 from hardalign.table import Table
 
-LISTED = 20  # items in each list of single words
-KEPT = 5  # words kept as examples of a confusion
-IN_TERMINAL, ON_PAGE = 20, 30  # confusions shown
-NUMBERS = ("", "items", "wrong", "share", "p", "log p", "line")
-"""Heads of the columns that a page aligns right."""
-Spell = Callable[[Symbols], str]  # joins symbols as the model's format does
+LISTED = 20  # rows of a table of words, and confusions shown in the terminal
+ON_PAGE = 30  # confusions shown on a page
+EXAMPLES = 5  # words kept for each confusion
 
 
 class Outcome(NamedTuple):
-    """One prediction beside the closest of its references."""
+    """A prediction and the closest of its references."""
 
     example: Example
     predicted: Symbols
     expected: Symbols
     probability: float  # that the model gives to its prediction
-    predicted_from: tuple[int, ...] = ()
-    """Of errors: the column (begin, tags, source, end) that each predicted symbol comes from."""
-    expected_from: tuple[int, ...] = ()
-    """The same for the reference; empty if the model cannot spell it."""
-    finished: bool = True  # whether the prediction came to an end, and was not cut off
-    read: Example | None = None
-    """The example as the model read it, if that is not as it stands in the file."""
+    finished: bool = True  # whether the prediction ended before the length limit
+    alignments: tuple[Alignment | None, Alignment | None] = (None, None)
+    """Of errors: those of the prediction and of the reference, if the model can write it."""
 
     @property
     def correct(self) -> bool:
-        """Whether it is one of the references."""
+        """Whether the prediction is one of the references."""
         return self.predicted == self.expected
-
-    @property
-    def columns(self) -> Symbols:
-        """What the columns stand for."""
-        read = self.read or self.example
-        return (BEGIN, *read.tags, *read.source, END)
-
-    @property
-    def letters(self) -> range:
-        """The columns of source symbols."""
-        return range(1 + len((self.read or self.example).tags), len(self.columns) - 1)
-
-    def context(self, column: int) -> str:
-        """Return a column's symbol between its neighbours: ``o[u]g``."""
-        if column not in self.letters:
-            return self.columns[column]
-        left = self.columns[column - 1] if column > self.letters.start else BEGIN
-        return f"{left}[{self.columns[column]}]{self.columns[column + 1]}"
 
 
 class Slip(NamedTuple):
@@ -79,15 +53,10 @@ class Slip(NamedTuple):
     predicted: str
     expected: str
 
-    @property
-    def kind(self) -> str:
-        """Either "wrong", "missing" or "added"."""
-        return ("wrong" if self.predicted else "missing") if self.expected else "added"
-
     def __str__(self) -> str:
-        if self.kind == "wrong":
+        if self.predicted and self.expected:
             return f"{self.predicted} for {self.expected}"
-        return f"{self.predicted or self.expected} {self.kind}"
+        return f"{self.predicted} added" if self.predicted else f"{self.expected} missing"
 
 
 @dataclass
@@ -98,116 +67,106 @@ class Confusion:
     count: int = 0
     letters: Counter[str] = field(default_factory=Counter)  # the source symbols it came from
     contexts: Counter[str] = field(default_factory=Counter)  # the same between their neighbours
-    tags: Counter[str] = field(default_factory=Counter)
     words: list[Outcome] = field(default_factory=list)  # the first ones
 
-    def add(self, outcome: Outcome, column: int | None) -> None:
-        """Count the slip once more, in a word whose ``column`` it comes from, if that is known."""
+    def add(self, outcome: Outcome, alignment: Alignment | None, index: int) -> None:
+        """Count the slip in a word, at the given index of an alignment's target."""
         self.count += 1
-        if column is not None:
-            self.letters[outcome.columns[column]] += 1
-            self.contexts[outcome.context(column)] += 1
-        self.tags.update(outcome.example.tags)
-        if len(self.words) < KEPT and (not self.words or self.words[-1] is not outcome):
+        if alignment:
+            letter, context = _origin(alignment, alignment.best[index])
+            self.letters[letter] += 1
+            self.contexts[context] += 1
+        if len(self.words) < EXAMPLES and outcome not in self.words:
             self.words.append(outcome)
 
 
 @dataclass
-class Group:
-    """Items that have something in common."""
-
-    n: int = 0
-    wrong: int = 0
-
-    @property
-    def share(self) -> float:
-        """The percentage that is wrong."""
-        return 100 * self.wrong / self.n
-
-
-@dataclass(frozen=True)
 class ErrorReport:
-    """Everything about the errors of a model on a file."""
+    """Everything that a report shows."""
 
     n: int
     wrong: int
     slips: int
-    confusions: list[Confusion]  # commonest first
-    lengths: dict[str, Group]  # by symbols of the source
-    confidence: dict[str, Group]  # by the probability of the prediction
-    tags: dict[str, Group]  # most often wrong first
-    sure_wrong: list[Outcome]  # most confident first
-    unsure_right: list[Outcome]  # least confident first
-    doubts: list[tuple[Example, float]]
-    """Pairs of the file with the lowest log-probabilities: perhaps errors in the data."""
-    cut_off: list[Example]  # items whose prediction the length limit cut off
+    confusions: list[Confusion]  # most frequent first
+    tables: list[Table]
+    cut_off: list[Example]  # items whose predictions reached the length limit
 
 
 def find_errors(
     predictor: Predictor, examples: Sequence[Example], *, threads: int = 1
 ) -> ErrorReport:
-    """Predict the sources of examples greedily, each once, and look at what is wrong."""
+    """Predict each distinct source greedily and analyse the errors."""
     outcomes = _outcomes(predictor, evaluation_items(examples), threads)
-    right = [outcome for outcome in outcomes if outcome.correct]
-    wrong = [outcome for outcome in outcomes if not outcome.correct]
     confusions: dict[Slip, Confusion] = {}
-    lengths, confidence, tags = (defaultdict[str, Group](Group) for _ in range(3))
+    lengths, confidence, tags = (defaultdict[str, list[bool]](list) for _ in range(3))
     for outcome in outcomes:
         length, tenth = len(outcome.example.source), min(9, int(outcome.probability * 10))
-        of_length = lengths[f"{length:2d}" if length < 16 else "16 and more"]
-        as_sure = confidence[f"{tenth / 10:.1f} to {(tenth + 1) / 10:.1f}"]
-        for group in of_length, as_sure, *(tags[tag] for tag in outcome.example.tags):
-            group.n += 1
-            group.wrong += not outcome.correct
-        for slip, column in slips(outcome):
-            confusions.setdefault(slip, Confusion(slip)).add(outcome, column)
-    # Each pair once, where it stands in the file first.
+        lengths[f"{length:2d}" if length < 16 else "16 and more"].append(outcome.correct)
+        confidence[f"{tenth / 10:.1f} to {(tenth + 1) / 10:.1f}"].append(outcome.correct)
+        for tag in outcome.example.tags:
+            tags[tag].append(outcome.correct)
+        for slip, alignment, index in slips(outcome):
+            confusions.setdefault(slip, Confusion(slip)).add(outcome, alignment, index)
+    # Each pair once, by its first line.
     distinct = {(pair.key, pair.targets): pair for pair in reversed([*training_pairs(examples)])}
     pairs = sorted(distinct.values(), key=lambda pair: pair.line)
     scores = map(math.fsum, predictor.score(pairs, threads=threads))
+    doubtful = heapq.nsmallest(LISTED, zip(scores, pairs, strict=True), key=lambda pair: pair[0])
+    right = [outcome for outcome in outcomes if outcome.correct]
+    wrong = [outcome for outcome in outcomes if not outcome.correct]
+    spell = predictor.description.format.join_target
+
+    tables = [
+        _groups("By length of the source", sorted(lengths.items())),
+        _groups("By confidence (probability of the prediction)", sorted(confidence.items())),
+        _groups("By tag", sorted(tags.items(), key=lambda item: sum(item[1]) / len(item[1]))),
+        _words("Most confident errors", heapq.nlargest(LISTED, wrong, _probability), spell),
+        _words(
+            "Least confident right answers", heapq.nsmallest(LISTED, right, _probability), spell
+        ),
+        Table(
+            "Least probable pairs of the file: errors in the data?",
+            ("source", "target", "line", "log p"),
+            [
+                (pair.text, spell(pair.targets[0]), str(pair.line or ""), f"{log_prob:.2f}")
+                for log_prob, pair in doubtful
+            ],
+            texts=2,
+        ),
+    ]
     return ErrorReport(
         n=len(outcomes),
         wrong=len(wrong),
         slips=sum(confusion.count for confusion in confusions.values()),
         confusions=sorted(confusions.values(), key=lambda confusion: -confusion.count),
-        lengths=dict(sorted(lengths.items())),
-        confidence=dict(sorted(confidence.items())),
-        tags=dict(sorted(tags.items(), key=lambda item: -item[1].share)),
-        sure_wrong=heapq.nlargest(LISTED, wrong, key=lambda outcome: outcome.probability),
-        unsure_right=heapq.nsmallest(LISTED, right, key=lambda outcome: outcome.probability),
-        doubts=heapq.nsmallest(LISTED, zip(pairs, scores, strict=True), key=lambda pair: pair[1]),
+        tables=[table for table in tables if table.rows],
         cut_off=[outcome.example for outcome in outcomes if not outcome.finished],
     )
 
 
-def slips(outcome: Outcome) -> Iterator[tuple[Slip, int | None]]:
+def slips(outcome: Outcome) -> Iterator[tuple[Slip, Alignment | None, int]]:
     """Yield the fewest changes that turn a prediction into the reference.
 
-    With each comes the column that the expected symbol comes from, or where none was expected the
-    added one; None if that is not known.
+    Each comes with the alignment and the index of its expected symbol, or of an added one.
     """
+    predicted, expected = outcome.alignments
     for operation in Levenshtein.editops(outcome.predicted, outcome.expected):
         i, j = operation.src_pos, operation.dest_pos
-        predicted = "" if operation.tag == "insert" else outcome.predicted[i]
-        expected = "" if operation.tag == "delete" else outcome.expected[j]
-        columns = outcome.expected_from if expected else outcome.predicted_from
-        yield Slip(predicted, expected), (columns[j if expected else i] if columns else None)
+        if operation.tag == "delete":
+            yield Slip(outcome.predicted[i], ""), predicted, i
+        else:
+            said = "" if operation.tag == "insert" else outcome.predicted[i]
+            yield Slip(said, outcome.expected[j]), expected, j
 
 
 def _outcomes(predictor: Predictor, items: Sequence[Example], threads: int) -> list[Outcome]:
-    """Return the outcome of each item; those that are wrong have their alignments."""
+    """Return the outcome of each item, errors with their alignments."""
     answers = predictor.answers(items, Search(), exact=True, threads=threads)
-    outcomes = [
-        Outcome(
-            item,
-            best.symbols,
-            _closest(best.symbols, item.targets),
-            math.exp(best.log_prob),
-            finished=best.finished,
-            read=predictor.as_read(item),
-        )
-        for item, (best,) in zip(items, answers, strict=True)
-    ]
+    outcomes = []
+    for item, (best,) in zip(items, answers, strict=True):
+        closest = _closest(best.symbols, item.targets)
+        probability = math.exp(best.log_prob)
+        outcomes.append(Outcome(item, best.symbols, closest, probability, best.finished))
     pairs = [
         replace(outcome.example, targets=(target,))
         for outcome in outcomes
@@ -215,11 +174,11 @@ def _outcomes(predictor: Predictor, items: Sequence[Example], threads: int) -> l
         for target in (outcome.predicted, outcome.expected)
     ]
     aligned = predictor.align_pairs(pairs, threads=threads)
-    columns = iter([tuple(alignment.best) if alignment else () for _, alignment in aligned])
+    alignments = iter([alignment for _, alignment in aligned])
     return [
         outcome
         if outcome.correct
-        else outcome._replace(predicted_from=next(columns), expected_from=next(columns))
+        else outcome._replace(alignments=(next(alignments), next(alignments)))
         for outcome in outcomes
     ]
 
@@ -229,62 +188,79 @@ def _closest(predicted: Symbols, references: Sequence[Symbols]) -> Symbols:
     return min(references, key=lambda t: (Levenshtein.distance(predicted, t), -len(t)))
 
 
-def terminal_report(report: ErrorReport, spell: Spell) -> str:
-    """Format a report for the terminal."""
+def _probability(outcome: Outcome) -> float:
+    return outcome.probability
+
+
+def _origin(alignment: Alignment, column: int) -> tuple[str, str]:
+    """Return the symbol of a column, and the same between its neighbours: ``o[u]g``."""
+    if 0 < column <= len(alignment.tags):
+        tag = alignment.tags[column - 1]
+        return tag, tag
+    frame = (BEGIN, *alignment.source, END)
+    place = column - len(alignment.tags) if column else 0
+    symbol = frame[place]
+    inside = 0 < place < len(frame) - 1
+    return symbol, f"{frame[place - 1]}[{symbol}]{frame[place + 1]}" if inside else symbol
+
+
+def _groups(title: str, groups: Iterable[tuple[str, list[bool]]]) -> Table:
+    """Count the errors in groups of items."""
+    rows = []
+    for name, correct in groups:
+        wrong = correct.count(False)
+        rows.append((name, str(len(correct)), str(wrong), _percentage(wrong, len(correct))))
+    return Table(title, ("", "items", "wrong", "share"), rows)
+
+
+def _words(title: str, outcomes: list[Outcome], spell: Callable[[Symbols], str]) -> Table:
     rows = [
-        (
-            str(confusion.slip),
-            str(confusion.count),
-            _percentage(confusion.count, report.slips),
-            _common(confusion.letters, 3),
-            ", ".join(word.example.text for word in confusion.words[:3]),
-        )
-        for confusion in report.confusions[:IN_TERMINAL]
+        (one.example.text, spell(one.predicted), spell(one.expected), f"{one.probability:.3f}")
+        for one in outcomes
     ]
-    heads = ("", "count", "share", "from", "words")
+    return Table(title, ("source", "prediction", "reference", "p"), rows, texts=3)
+
+
+def terminal_report(report: ErrorReport) -> str:
+    """Format a report for the terminal."""
     lines = [
         f"{plural(report.n, 'item', 'items')}, {report.wrong} wrong "
         f"({_percentage(report.wrong, report.n)}), "
         f"{plural(report.slips, 'symbol', 'symbols')} wrong, missing or added"
     ]
-    for table in (Table("Commonest confusions", heads, rows, len(heads)), *_tables(report, spell)):
-        if table.rows:
-            lines += ["", table.caption, *(f"  {line}" for line in table.text()[:-1].split("\n"))]
+    confusions = _confusion_table(report)
+    rows = [row[:5] for row in confusions.rows[:LISTED]]
+    first = [replace(confusions, header=confusions.header[:5], rows=rows)] if rows else []
+    for table in first + report.tables:
+        lines += ["", table.caption, *(f"  {line}" for line in table.text()[:-1].split("\n"))]
     return "\n".join(lines)
 
 
-def tsv_rows(report: ErrorReport, spell: Spell) -> Iterator[list[str]]:
-    """Yield the whole report as rows; the first column names the section."""
-
-    def counts(count: int, total: int) -> list[str]:
-        return [str(count), str(total), f"{count / max(1, total):.6f}"]
-
-    yield ["section", "name", "count", "of", "share", "from", "context", "tags", "words"]
-    for confusion in report.confusions:
-        origins = confusion.letters, confusion.contexts, confusion.tags
-        yield [
-            confusion.slip.kind,
-            str(confusion.slip),
-            *counts(confusion.count, report.slips),
-            *(_common(origin, 5) for origin in origins),
-            ", ".join(word.example.text for word in confusion.words),
-        ]
-    groups = {"length": report.lengths, "confidence": report.confidence, "tag": report.tags}
-    for name, members in groups.items():
-        for key, group in members.items():
-            yield [name, key.strip(), *counts(group.wrong, group.n)]
-    lists = {"confident error": report.sure_wrong, "unsure but right": report.unsure_right}
-    for name, outcomes in lists.items():
-        for one in outcomes:
-            strings = one.example.text, spell(one.predicted), spell(one.expected)
-            yield [name, *strings, f"{one.probability:.6f}"]
-    for pair, log_prob in report.doubts:
-        strings = pair.text, spell(pair.targets[0]), str(pair.line or "")
-        yield ["improbable pair", *strings, f"{log_prob:.6f}"]
+def tsv_rows(report: ErrorReport) -> Iterator[list[str]]:
+    """Yield the rows of all tables, headers included, each after its table's caption."""
+    for table in (_confusion_table(report), *report.tables):
+        for row in (table.header, *table.rows):
+            yield [table.caption, *(cell.strip() for cell in row)]
 
 
-def page(report: ErrorReport, spell: Spell, title: str, signature: str) -> str:
-    """Format a report as a page without scripts; ``signature`` says what it was computed from."""
+def _confusion_table(report: ErrorReport) -> Table:
+    header = "", "count", "share", "from", "words", "context"
+    rows = [
+        (
+            str(one.slip),
+            str(one.count),
+            _percentage(one.count, report.slips),
+            _common(one.letters, 3),
+            ", ".join(word.example.text for word in one.words[:3]),
+            _common(one.contexts, 5),
+        )
+        for one in report.confusions
+    ]
+    return Table("Commonest confusions", header, rows, texts=len(header))
+
+
+def page(report: ErrorReport, title: str, signature: str) -> str:
+    """Format a report as an HTML page without scripts; ``signature`` states its origin."""
     template = Template((files(__package__) / "errors.html").read_text("utf-8"))
     share = _percentage(report.wrong, report.n)
     return template.substitute(
@@ -292,7 +268,7 @@ def page(report: ErrorReport, spell: Spell, title: str, signature: str) -> str:
         summary=f"<b>{report.wrong}</b> of {report.n} items are wrong ({share}), in "
         f"{report.slips} symbols that are wrong, missing or added.",
         confusions="\n".join(_confusion(one, report) for one in report.confusions[:ON_PAGE]),
-        sections="\n".join(_table(one) for one in _tables(report, spell) if one.rows),
+        sections="\n".join(map(_table, report.tables)),
         signature=escape(signature),
     )
 
@@ -302,45 +278,27 @@ def aligned_rows(outcome: Outcome) -> tuple[list[str], list[str], list[str]]:
 
     Begin, tags and end are included only if something came from them.
     """
-    became, due = defaultdict[int, list[str]](list), defaultdict[int, list[str]](list)
-    for symbol, column in zip(outcome.predicted, outcome.predicted_from, strict=False):
-        became[column].append(symbol)
-    for symbol, column in zip(outcome.expected, outcome.expected_from, strict=False):
-        due[column].append(symbol)
-    shown = sorted({*outcome.letters, *became, *due})
-    predicted, expected = ([" ".join(side[column]) for column in shown] for side in (became, due))
-    return [outcome.columns[column] for column in shown], predicted, expected
-
-
-def _tables(report: ErrorReport, spell: Spell) -> Iterator[Table]:
-    """Yield the tables that follow the confusions; those without rows are not shown."""
-    for title, groups in (
-        ("By length of the source", report.lengths),
-        ("By confidence (probability of the prediction)", report.confidence),
-        ("By tag", report.tags),
-    ):
-        rows = [(name, str(g.n), str(g.wrong), f"{g.share:.1f}%") for name, g in groups.items()]
-        yield Table(title, ("", "items", "wrong", "share"), rows, 4)
-    for title, outcomes in (
-        ("Most confident errors", report.sure_wrong),
-        ("Least confident right answers", report.unsure_right),
-    ):
-        rows = [
-            (f"{o.probability:.3f}", o.example.text, spell(o.predicted), spell(o.expected))
-            for o in outcomes
-        ]
-        yield Table(title, ("p", "source", "prediction", "reference"), rows, 4)
-    rows = [
-        (f"{log_prob:.2f}", str(pair.line or ""), pair.text, spell(pair.targets[0]))
-        for pair, log_prob in report.doubts
+    known = next(filter(None, outcome.alignments), None) or outcome.example
+    frame, first = (BEGIN, *known.tags, *known.source, END), 1 + len(known.tags)
+    sides = []
+    for alignment in outcome.alignments:
+        side: list[list[str]] = [[] for _ in frame]
+        if alignment:
+            for symbol, column in zip(alignment.target, alignment.best, strict=True):
+                side[column].append(symbol)
+        sides.append([" ".join(symbols) for symbols in side])
+    shown = [
+        column
+        for column in range(len(frame))
+        if first <= column < len(frame) - 1 or sides[0][column] or sides[1][column]
     ]
-    title = "Least probable pairs of the file: errors in the data?"
-    yield Table(title, ("log p", "line", "source", "target"), rows, 4)
+    became, due = ([side[column] for column in shown] for side in sides)
+    return [frame[column] for column in shown], became, due
 
 
 def _confusion(confusion: Confusion, report: ErrorReport) -> str:
     count, most = confusion.count, report.confusions[0].count
-    origins = {"from": confusion.letters, "in": confusion.contexts, "with": confusion.tags}
+    origins = {"from": confusion.letters, "in": confusion.contexts}
     lines = [f"{word} {_common(counts, 5)}" for word, counts in origins.items() if counts]
     body = "".join(f"<p>{_text(line)}</p>" for line in lines)
     body += "".join(map(_aligned, confusion.words))
@@ -369,17 +327,14 @@ def _aligned(outcome: Outcome) -> str:
 
 
 def _table(table: Table) -> str:
-    marks = ["n" if head in NUMBERS else "" for head in table.header]
-    top = "".join(map(_cell, table.header, marks, repeat("th")))
-    wide, body = "wide" if table.header[-1] == "share" else "", ""
-    for row in table.rows:
-        cells = "".join(map(_cell, row, marks))
-        if wide:
-            cells += f'<td class="wide"><span class="bar" style="width:{row[-1]}"></span></td>'
-        body += f"<tr>{cells}</tr>"
+    def row(cells: Sequence[str], tag: str) -> str:
+        marked = (_cell(cell, "n" * (k >= table.texts), tag) for k, cell in enumerate(cells))
+        return f"<tr>{''.join(marked)}</tr>"
+
+    body = "".join(row(cells, "td") for cells in table.rows)
     return (
-        f'<h2>{escape(table.caption)}</h2><div class="scroll"><table class="{wide}">'
-        f"<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>"
+        f'<h2>{escape(table.caption)}</h2><div class="scroll"><table>'
+        f"<thead>{row(table.header, 'th')}</thead><tbody>{body}</tbody></table></div>"
     )
 
 
