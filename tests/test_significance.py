@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hardalign.metrics import DRAWS, Floats, compare, holm, wilcoxon
+from hardalign.metrics import DRAWS, Floats, compare, holm
+from results import wilcoxon
 
 THIRDS = [-1, -2 / 3, -1 / 3, 0, 1 / 3, 2 / 3, 1]
 """What items differ by where two systems have three seeds each."""

@@ -47,7 +47,7 @@ from hardalign.experiments.paper import (
 from hardalign.experiments.report import Cell, Cells, Setting, average, collect
 from hardalign.experiments.run import Result, Run, read_results
 from hardalign.files import whole_file, write_bytes
-from hardalign.metrics import LEVEL, wilcoxon
+from hardalign.metrics import LEVEL
 from hardalign.table import MISSING, number, with_deviation
 
 ROOT = Path(__file__).parents[1]
@@ -245,6 +245,20 @@ def _compared(better: str, worse: str, differences: list[float]) -> str:
         f"`{better}` is better than `{worse}` on {wins} of {n} data set{'s' * (n > 1)}, by {mean} "
         f"points in the mean (p = {wilcoxon(differences):.2g}"
     )
+
+
+def wilcoxon(differences: list[float]) -> float:
+    """Return p of Wilcoxon's signed-rank test, two-sided and exact; zeros are left out."""
+    values = np.round([value for value in differences if round(value, 9) != 0], 9)
+    sizes = np.abs(values)
+    # Twice the mean rank of ties, so that ranks are integers.
+    ranks = [int((sizes < size).sum() + (sizes <= size).sum()) + 1 for size in sizes]
+    counts = np.ones(1)  # of all assignments of signs, by the sum of the positive ranks
+    for rank in ranks:
+        counts = np.pad(counts, (0, rank)) + np.pad(counts, (rank, 0))
+    positive = sum(rank for rank, value in zip(ranks, values, strict=True) if value > 0)
+    smaller = min(positive, sum(ranks) - positive)
+    return min(1.0, float(2 * counts[: smaller + 1].sum() / counts.sum()))
 
 
 def paired(cells: Cells, names: Row) -> str:

@@ -1,21 +1,20 @@
-"""Alignments: which source symbol each target symbol came from, and how that is written.
+r"""Alignments of target symbols with source symbols, and their text formats.
 
-*Pharaoh*: ``source-target`` indices from 0, in the order of the target: ``0-0 1-1 2-2 4-3 5-4``.
+*Pharaoh*: ``source-target`` index pairs from 0, in target order: ``0-0 1-1 2-2 4-3 5-4``.
 
-*Aligned symbols*: every source symbol, a colon, and the target symbols that come from it, joined by
-``|``: *action* → *AE K SH AH N* is ``a:AE c:K t:SH i: o:AH n:N``. What comes from a tag stands at
-``+PL:``, from the frame at ``⊢:`` and ``⊣:``, from nothing at ``:``. A target symbol that does not
-follow the one written before it carries its place (``m@3``); what would be misread is escaped.
+*Aligned symbols*: each source symbol, a colon, and the target symbols aligned with it, joined by
+``|``: *action* → *AE K SH AH N* is ``a:AE c:K t:SH i: o:AH n:N``. Targets of a tag stand at
+``+PL:``, those of the begin and end of the source at ``⊢:`` and ``⊣:``, unaligned ones at ``:``. A
+target symbol out of order carries its index (``m@3``). Characters that would be misread are
+written as ``\u{3a}``, a blank as ``\s``.
 """
 
 from __future__ import annotations
 
 import re
-import sys
-import unicodedata
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
@@ -29,23 +28,23 @@ from hardalign.errors import HardalignError
 from hardalign.plot import Panel, draw_html, draw_text, save_heat_maps
 
 BEGIN, END, TAG = "⊢", "⊣", "+"
-"""How the frame of a source is shown: its begin, its end, and what marks a tag."""
+"""How begin and end of a source are shown, and the prefix of a tag."""
 EDGE = 0.1
-"""A source and a target symbol are connected where the weight is larger (the paper's threshold)."""
+"""Weight above which a source and a target symbol have an edge (the paper's threshold)."""
 KINDS = {
     "posterior": "posterior p(a_i = j | x, y)",
     "attention": "attention weights",
     "path": "path",
 }
-"""What an alignment's weights are, and how that is put in words."""
+"""Kinds of weights, and their descriptions."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Alignment:
     """The alignment of one pair of strings.
 
-    What its weights are depends on the system: ``kind`` says whether they are the exact posterior
-    p(a_i = j | x, y), mere attention weights, or one path.
+    ``kind`` says what its weights are, which depends on the system: the exact posterior
+    p(a_i = j | x, y), attention weights, or one path.
 
     >>> alignment = g2p.align("action", "AE K SH AH N")
     >>> alignment.pairs
@@ -53,7 +52,7 @@ class Alignment:
     >>> print(alignment.symbol_text())
     a:AE c:K t:SH i: o:AH n:N
 
-    In a notebook it shows itself as a heat map; ``print`` draws one in the terminal.
+    It is displayed as a heat map in notebooks, and by ``print`` in the terminal.
     """
 
     source: Symbols
@@ -61,38 +60,38 @@ class Alignment:
     tags: Symbols
     """The tags that stand before the source, if any."""
     weights: NDArray[np.float64]
-    """[target symbols, end; begin, tags, source symbols, end] each row sums to 1."""
+    """[target symbols + end, begin + tags + source symbols + end]; each row sums to 1."""
     kind: str
     """"posterior", "attention" or "path"."""
     system: str = ""
-    """The name of the system that made it."""
+    """Name of the system it comes from."""
     path: list[int] | None = None
-    """The most probable alignment, as columns of ``weights``. None: each row's largest weight."""
+    """The most probable alignment, as columns of ``weights``; if None, each row's argmax."""
 
     @property
     def posterior(self) -> NDArray[np.float64]:
-        """[target symbols, source symbols]; what a row lacks of 1 fell on begin, tags or end.
+        """[target symbols, source symbols]: ``weights`` without begin, tags and end.
 
-        A posterior only where ``kind`` says so, otherwise the weights that stand in for it.
+        A posterior only if ``kind`` says so, otherwise the weights that stand in for it.
         """
         return self.weights[: len(self.target), 1 + len(self.tags) : -1]
 
     @property
     def best(self) -> list[int]:
-        """For each target symbol a column of ``weights``: the most probable alignment of all."""
+        """Column of ``weights`` of each target symbol in the most probable alignment."""
         path = self.weights.argmax(1).tolist() if self.path is None else self.path
         return list(path[: len(self.target)])
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
-        """(source index, target index) of the most probable alignment, both from 0.
+        """(source index, target index) pairs of the most probable alignment, both from 0.
 
-        A target symbol that comes from begin, end or a tag has no pair.
+        Target symbols aligned with begin, end or a tag have none.
         """
         return self._links.pairs
 
     def unaligned(self, least: int = 3) -> list[str]:
-        """Return runs of at least so many source symbols from which no target symbol comes."""
+        """Return runs of at least ``least`` source symbols with which nothing is aligned."""
         aligned = {index for index, _ in self.pairs}
         runs = groupby(range(len(self.source)), key=aligned.__contains__)
         found = [[self.source[k] for k in run] for is_aligned, run in runs if not is_aligned]
@@ -100,15 +99,15 @@ class Alignment:
 
     @property
     def entropy(self) -> NDArray[np.float64]:
-        """[target symbols] uncertainty of each symbol's origin, in nats."""
+        """[target symbols] entropy of each symbol's weights, in nats."""
         weights = self.weights[: len(self.target)]
         logs = np.log(weights, where=weights > 0, out=np.zeros_like(weights))
         return np.asarray(-(weights * logs).sum(1)) + 0.0  # no -0.0
 
     def edges(self, threshold: float = EDGE) -> list[tuple[int, int]]:
-        """Return (source index, target index) wherever the weight exceeds the threshold.
+        """Return (source index, target index) of weights above the threshold.
 
-        There are none to begin, end and tags: these are no place in the source string.
+        Begin, end and tags have no edges, as they are no positions of the source string.
         """
         return edges(self.posterior, threshold)
 
@@ -121,13 +120,13 @@ class Alignment:
         return write_pharaoh(self.pairs)
 
     def symbol_text(self) -> str:
-        """Return the best alignment as text that ``read_symbols`` reads back."""
+        """Return the best alignment as aligned symbols, for ``read_symbols``."""
         return write_symbols(self._links)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all of it for JSON: the weights of begin, tags and end apart from the source's.
+        """Return the alignment for JSON, with separate weights of begin, tags, source and end.
 
-        ``stop`` is the row of the end of the target: where the model looked when it stopped.
+        ``stop`` is the row of the target's end.
         """
         first = 1 + len(self.tags)
         weights = self.weights.round(6).tolist()
@@ -145,14 +144,14 @@ class Alignment:
         }
 
     def plot(self, path: str | Path, beside: Alignment | None = None) -> None:
-        """Draw a heat map into a file, SVG, PNG or PDF by its suffix; needs matplotlib.
+        """Draw a heat map into an SVG, PNG or PDF file, by its suffix; needs matplotlib.
 
         Args:
-            path: The file to write, whole or not at all.
+            path: The file to write.
             beside: Another alignment to draw on the right, such as another model's.
 
         Raises:
-            HardalignError: If matplotlib is missing, or the file is of another kind.
+            HardalignError: If matplotlib is missing or the suffix is another one.
         """
         panels = [self._panel, *([] if beside is None else [beside._panel])]
         if missing := save_heat_maps(Path(path), panels):
@@ -160,7 +159,7 @@ class Alignment:
 
     @property
     def title(self) -> str:
-        """What the weights are, in words: ``hard: posterior p(a_i = j | x, y)``."""
+        """System and kind of weights: ``hard: posterior p(a_i = j | x, y)``."""
         words = KINDS.get(self.kind, self.kind)
         return f"{self.system}: {words}" if self.system else words
 
@@ -168,7 +167,7 @@ class Alignment:
         return f"<Alignment {self.symbol_text()} ({self.kind})>"
 
     def __str__(self) -> str:
-        """Draw a heat map for the terminal; ``⊢`` and ``⊣`` are begin and end."""
+        """Return a heat map for the terminal; ``⊢`` and ``⊣`` are begin and end."""
         return draw_text(self._panel)
 
     def _repr_html_(self) -> str:
@@ -185,13 +184,13 @@ class Alignment:
 
 
 def edges(weights: NDArray[np.floating], threshold: float = EDGE) -> list[tuple[int, int]]:
-    """Return (source index, target index) wherever weights [target, source] exceed a threshold."""
+    """Return (source index, target index) of weights [target, source] above a threshold."""
     rows, columns = np.nonzero(weights > threshold)
     return list(zip(columns.tolist(), rows.tolist(), strict=True))
 
 
 def cross(links: list[tuple[int, int]]) -> bool:
-    """Return whether two links cross; they are in the order of their targets."""
+    """Return whether two links, ordered by target index, cross."""
     rightmost, row, reached = -1, -1, -1
     for source, target in links:
         if target != row:
@@ -204,29 +203,26 @@ def cross(links: list[tuple[int, int]]) -> bool:
 
 @dataclass(frozen=True)
 class AnalyzedPrediction:
-    """One prediction, whether it is right, and what its symbols are connected with."""
+    """A prediction with its edges, for ``Breakdown``."""
 
     source: str
     prediction: str
     references: list[str]
     correct: bool
-    monotonic: bool
-    """Whether no two edges cross."""
-    edges: list[tuple[int, int]]
-    """(source index, target index), both from 0."""
+    monotonic: bool  # no two edges cross
+    edges: list[tuple[int, int]]  # (source index, target index)
 
 
 class Breakdown(NamedTuple):
-    """How many predictions are correct and monotonic (the paper's table of confusion)."""
+    """Correct/incorrect × monotonic/non-monotonic predictions, as in a table of the paper."""
 
-    counts: Counter[tuple[bool, bool]]
-    """By (correct, monotonic)."""
+    counts: Counter[tuple[bool, bool]]  # by (correct, monotonic)
     crossing: list[AnalyzedPrediction]
     threshold: float
 
     @classmethod
     def of(cls, items: Iterable[AnalyzedPrediction], threshold: float = EDGE) -> Breakdown:
-        """Count a stream of items; only those that are not monotonic are kept."""
+        """Count items, and keep the non-monotonic ones."""
         counts, crossing = Counter[tuple[bool, bool]](), []
         for item in items:
             counts[item.correct, item.monotonic] += 1
@@ -235,7 +231,7 @@ class Breakdown(NamedTuple):
         return cls(counts, crossing, threshold)
 
     def table(self) -> str:
-        """Return the table as the paper has it."""
+        """Return the counts as text, laid out as in the paper."""
         lines = [f"{'':<14}{'correct':>10}{'incorrect':>10}"]
         for name, monotonic in (("monotonic", True), ("non-monotonic", False)):
             correct, incorrect = self.counts[True, monotonic], self.counts[False, monotonic]
@@ -243,40 +239,40 @@ class Breakdown(NamedTuple):
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all of it as JSON can hold it."""
-        names = {True: "monotonic", False: "non_monotonic"}
-        outcomes = {"correct": True, "incorrect": False}
+        """Return the breakdown for JSON."""
+
+        def by_monotonicity(correct: bool) -> dict[str, int]:
+            counts = self.counts
+            return {"monotonic": counts[correct, True], "non_monotonic": counts[correct, False]}
+
         return {
             "n": self.counts.total(),
-            **{
-                outcome: {name: self.counts[correct, key] for key, name in names.items()}
-                for outcome, correct in outcomes.items()
-            },
+            "correct": by_monotonicity(True),
+            "incorrect": by_monotonicity(False),
             "threshold": self.threshold,
             "non_monotonic_items": [asdict(item) for item in self.crossing],
         }
 
 
-_IN_SOURCE = re.compile(rf"[:\\]|^[{TAG}{BEGIN}{END}]")
-_IN_TARGET = re.compile(r"[|\\]|@(?=[0-9]+\Z)")
-_ITEM = re.compile(r"((?:[^:\\]|\\.)*):(.*)", re.DOTALL)
-_TARGET = re.compile(r"(?:[^|\\]|\\.)+", re.DOTALL)
-_PLACE = re.compile(r"((?:[^\\]|\\.)+?)(?:@([0-9]+))?", re.DOTALL)
-_ESCAPE = re.compile(r"\\(?:u\{([0-9a-f]+)\}|(.))", re.DOTALL)
+_UNWRITABLE = r"[\s\x00-\x1f\x7f-\x9f\\]"
+_IN_SOURCE = re.compile(rf"{_UNWRITABLE}|:|^[{TAG}{BEGIN}{END}]")
+_IN_TARGET = re.compile(rf"{_UNWRITABLE}|\||@(?=[0-9]+\Z)")
+_TARGET = re.compile(r"(.+?)(?:@([0-9]+))?", re.DOTALL)
+_ESCAPE = re.compile(r"\\(s|u\{([0-9a-f]+)\})?")
 
 
 class Links(NamedTuple):
-    """Where each target symbol comes from."""
+    """The best alignment of a pair: a source column for each target symbol."""
 
     source: Symbols
     tags: Symbols
     target: Symbols
     columns: list[int | None]
-    """For each target symbol its place among begin, tags, source symbols and end; None: nowhere."""
+    """Index among begin, tags, source symbols and end of each target symbol; None: unaligned."""
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
-        """(source index, target index), both from 0, of what comes from a source symbol."""
+        """(source index, target index), both from 0, of target symbols with a source symbol."""
         first = 1 + len(self.tags)
         return [
             (column - first, row)
@@ -286,12 +282,12 @@ class Links(NamedTuple):
 
 
 def write_pharaoh(pairs: Iterable[tuple[int, int]]) -> str:
-    """Write (source index, target index) pairs as Pharaoh does: ``0-0 1-1``."""
+    """Return (source index, target index) pairs in Pharaoh format: ``0-0 1-1``."""
     return " ".join(f"{source}-{target}" for source, target in pairs)
 
 
 def write_symbols(links: Links) -> str:
-    """Write an alignment as aligned symbols; ``read_symbols`` takes them apart again."""
+    """Return an alignment as aligned symbols, which ``read_symbols`` parses."""
     heads = [
         BEGIN,
         *(TAG + _escape(_IN_SOURCE, tag) for tag in links.tags),
@@ -299,11 +295,11 @@ def write_symbols(links: Links) -> str:
         END,
     ]
     contents: list[list[int]] = [[] for _ in heads]
-    nowhere: dict[int, list[int]] = {}  # the columns that what comes from nothing is shown after
+    unaligned: dict[int, list[int]] = {}  # by the column that they are written after
     previous = 0
     for place, column in enumerate(links.columns):
         if column is None:
-            nowhere.setdefault(previous, []).append(place)
+            unaligned.setdefault(previous, []).append(place)
         else:
             contents[column].append(place)
             previous = column
@@ -311,7 +307,7 @@ def write_symbols(links: Links) -> str:
     for column, (head, places) in enumerate(zip(heads, contents, strict=True)):
         if places or 0 < column < len(heads) - 1:
             written.append((head, places))
-        written.extend(("", [place]) for place in nowhere.get(column, ()))
+        written.extend(("", [place]) for place in unaligned.get(column, ()))
     words, expected = [], 0
     for head, places in written:
         symbols = []
@@ -324,19 +320,18 @@ def write_symbols(links: Links) -> str:
 
 
 def read_symbols(text: str) -> Links:
-    """Take back what ``write_symbols`` wrote.
+    """Parse the text that ``write_symbols`` returns.
 
     Raises:
-        HardalignError: If the text is not in this notation.
+        HardalignError: If the text is not in this format.
     """
     source: list[str] = []
     tags: list[str] = []
-    entries: list[tuple[int, str, int | None]] = []  # places in the target, symbols, columns
+    entries: list[tuple[int, str, int | None]] = []  # target index, target symbol, column
     for item in text.split(" ") if text else ():
-        match = _ITEM.fullmatch(item)
-        if match is None:
+        head, colon, body = item.partition(":")
+        if not colon:
             raise HardalignError(f"{item!r} is not an aligned symbol: it has no colon")
-        head, body = match.groups()
         column: int | None = 1 + len(tags) + len(source)
         if head == "":
             column = None
@@ -348,48 +343,32 @@ def read_symbols(text: str) -> Links:
             tags.append(_unescape(head.removeprefix(TAG)))
         elif head != END:
             source.append(_unescape(head))
-        for symbol, place in _targets(body):
+        for written in body.split("|") if body else ():
+            match = _TARGET.fullmatch(written)
+            if match is None:
+                raise HardalignError(f"{item!r} has an empty target symbol")
             expected = entries[-1][0] + 1 if entries else 0
-            entries.append((expected if place is None else place, symbol, column))
+            index = expected if match[2] is None else int(match[2])
+            entries.append((index, _unescape(match[1]), column))
     entries.sort(key=lambda entry: entry[0])
     if [entry[0] for entry in entries] != list(range(len(entries))):
-        raise HardalignError(f"the target symbols of {text!r} leave a place out, or fill one twice")
+        raise HardalignError(f"the target symbols of {text!r} leave an index out, or repeat one")
     target = tuple(entry[1] for entry in entries)
     return Links(tuple(source), tuple(tags), target, [entry[2] for entry in entries])
 
 
-def _targets(body: str) -> Iterator[tuple[str, int | None]]:
-    """Yield the symbols after a colon, each with its place if that is written."""
-    texts = _TARGET.findall(body)
-    if "|".join(texts) != body:
-        raise HardalignError(f"{body!r} has an empty target symbol, or ends in a backslash")
-    for text in texts:
-        match = _PLACE.fullmatch(text)
-        assert match is not None  # it takes whatever _TARGET found
-        symbol, place = match.groups()
-        yield _unescape(symbol), None if place is None else int(place)
-
-
 def _escape(special: re.Pattern[str], symbol: str) -> str:
-    r"""Put a backslash before what is special; write white space as ``\s`` or ``\u{a0}``."""
+    def escaped(match: re.Match[str]) -> str:
+        return r"\s" if match[0] == " " else f"\\u{{{ord(match[0]):x}}}"
 
-    def shown(character: str) -> str:
-        if character == " ":
-            return r"\s"
-        if character.isspace() or unicodedata.category(character) == "Cc":
-            return f"\\u{{{ord(character):x}}}"
-        return character
-
-    return "".join(map(shown, special.sub(r"\\\g<0>", symbol)))
+    return special.sub(escaped, symbol)
 
 
 def _unescape(text: str) -> str:
     def character(match: re.Match[str]) -> str:
-        code, plain = match.groups()
-        if code is None:
-            return " " if plain == "s" else str(plain)
-        if int(code, 16) > sys.maxunicode:
-            raise HardalignError(f"{match.group()} is no character")
-        return chr(int(code, 16))
+        try:
+            return " " if match[1] == "s" else chr(int(match[2], 16))
+        except (TypeError, ValueError, OverflowError):
+            raise HardalignError(f"{text!r} has a backslash that escapes no character") from None
 
     return _ESCAPE.sub(character, text)

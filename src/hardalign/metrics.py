@@ -1,21 +1,19 @@
-"""How good predictions are, as the paper computes it, and whether a system is better than another.
+"""Evaluation metrics of the paper, and significance tests.
 
 ACC, WER, PER, MFS and MLD are counted in symbols, not characters: the phoneme ``AE1`` is one. A
 prediction is compared with the *closest* of its references: the one at the smallest edit distance,
 and of those the longest, so the order of the references never matters.
 
-Two systems that answered the same items have a paired difference for each:
+Two systems are compared by the paired differences of their items:
 
-- *Approximate randomisation* (p): if the systems were alike, the sign of each difference would be
-  arbitrary. How often is the mean difference as large as observed when all signs are random?
+- *Approximate randomisation* (p): how often the mean difference is as large as observed when the
+  sign of each difference is random.
 - *Paired bootstrap* (interval): the middle 95% of the means of resampled sets of items.
-- *Wilcoxon's signed-rank test*: paired over data sets, one difference each; exact.
 
-With several data sets the statistic of the first two is the mean over data sets of their mean
-differences (each counts the same, as in the paper's averages), and items are drawn within their own
-data set. The differences take few distinct values, so counts are drawn instead of items: the
-distribution is the same, and the cost does not grow with the number of items. None of these tests
-knows about other seeds.
+With several data sets the statistic is the mean over data sets of their mean differences, as in the
+paper's averages, and items are drawn within their own data set. The differences take few distinct
+values, so counts are drawn instead of items: the distribution is the same, and the cost does not
+grow with the number of items. Variance over training seeds is not covered.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ from rapidfuzz.distance import Levenshtein
 DRAWS = 10_000
 SEED = 0
 LEVEL = 0.05
-"""Differences with a smaller p are called significant."""
+"""Differences with a smaller p are significant."""
 TEST = f"approximate randomisation over items, two-sided, {DRAWS:,} draws, seed {SEED}"
 
 Floats = NDArray[np.float64]
@@ -41,10 +39,10 @@ K = TypeVar("K")
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """The score of one prediction against the closest of its references."""
+    """A prediction scored against the closest of its references."""
 
     distance: int
-    """Edit distance (insertions, deletions, substitutions; each costs 1)."""
+    """Levenshtein distance."""
     prediction_length: int
     reference_length: int
 
@@ -88,12 +86,12 @@ class Metrics:
     """Mean Levenshtein distance."""
 
     def to_dict(self) -> dict[str, int | float]:
-        """Return the figures by name, ready for JSON."""
+        """Return the metrics by name."""
         return asdict(self)
 
 
 def score_item(prediction: Sequence[str], references: Sequence[Sequence[str]]) -> Item:
-    """Compare one prediction with the closest of its references, of which there is at least one."""
+    """Score a prediction against the closest of its references, at least one."""
     if not references:
         raise ValueError("an item needs at least one reference")
     # rapidfuzz compares symbols by their 64-bit hashes: whole symbols, whatever their spelling.
@@ -137,7 +135,7 @@ def summarize(items: Sequence[Item]) -> Metrics:
 def intervals(
     items: Sequence[Item], *, level: float = 0.95, resamples: int = 1000, seed: int = 0
 ) -> dict[str, tuple[float, float]]:
-    """Return by name the percentile bootstrap interval of each metric, over the items."""
+    """Return percentile bootstrap intervals over items by metric."""
     columns = np.array(
         [
             (100.0 * i.correct, i.error_rate, i.distance, i.reference_length, i.f_score)
@@ -160,8 +158,8 @@ def calibration_error(
 ) -> float:
     """Return the expected calibration error of whole predictions, 0 to 1.
 
-    That is Σ_b n_b / n · |right_b / n_b - confidence_b / n_b| over bins of equal width of the
-    confidence, p(prediction | source).
+    Σ_b n_b / n · |right_b / n_b - confidence_b / n_b| over bins of equal width of the confidence,
+    p(prediction | source).
 
     >>> calibration_error([0.9, 0.9], [True, False])
     0.4
@@ -174,15 +172,15 @@ def calibration_error(
 
 @dataclass(frozen=True)
 class Comparison:
-    """How much better one system is than another on the same items."""
+    """The difference between two systems on the same items, and its significance."""
 
     difference: float
     """Mean over data sets of the mean difference of their items."""
     p: float
-    """Probability of a difference at least as large if the systems were alike."""
+    """Probability of a difference at least as large under the null hypothesis."""
     low: float
     high: float
-    """The 95% interval of the difference."""
+    """Bounds of the 95% interval of the difference."""
     data_sets: int
     items: int
 
@@ -213,14 +211,14 @@ def compare(differences: Sequence[Floats]) -> Comparison:
 
 
 def compare_all(differences: Mapping[K, Sequence[Floats]]) -> dict[K, tuple[Comparison, float]]:
-    """Compare several pairs that are reported together, with p corrected by ``holm``."""
+    """Run ``compare`` for several pairs of systems; return each p also corrected by ``holm``."""
     tests = {key: compare(data_sets) for key, data_sets in differences.items()}
     corrected = holm({key: test.p for key, test in tests.items()})
     return {key: (test, corrected[key]) for key, test in tests.items()}
 
 
 def holm(values: Mapping[K, float]) -> dict[K, float]:
-    """Correct the p values of tests that are made together by Holm's method.
+    """Correct the p values of several tests by Holm's method.
 
     >>> holm({"a": 0.01, "b": 0.04, "c": 0.03})
     {'a': 0.03, 'c': 0.06, 'b': 0.06}
@@ -232,26 +230,8 @@ def holm(values: Mapping[K, float]) -> dict[K, float]:
     return adjusted
 
 
-def wilcoxon(differences: Sequence[float]) -> float:
-    """Return p of Wilcoxon's signed-rank test, two-sided and exact; zeros are left out.
-
-    >>> wilcoxon([1.0, 2.0, 3.0, 4.0])
-    0.125
-    """
-    values = np.round([value for value in differences if round(value, 9) != 0], 9)
-    sizes = np.abs(values)
-    # Twice the mean rank of ties, so that ranks are integers.
-    ranks = [int((sizes < size).sum() + (sizes <= size).sum()) + 1 for size in sizes]
-    counts = np.ones(1)  # of all assignments of signs, by the sum of the positive ranks
-    for rank in ranks:
-        counts = np.pad(counts, (0, rank)) + np.pad(counts, (rank, 0))
-    positive = sum(rank for rank, value in zip(ranks, values, strict=True) if value > 0)
-    smaller = min(positive, sum(ranks) - positive)
-    return min(1.0, float(2 * counts[: smaller + 1].sum() / counts.sum()))
-
-
 def _flipped_means(differences: Floats, random: np.random.Generator) -> Floats:
-    """Return means with all signs drawn at random, [DRAWS]."""
+    """Return means under random signs, [DRAWS]."""
     sizes, counts = _values(np.abs(differences[differences != 0]))
     positive = random.binomial(counts, 0.5, size=(DRAWS, len(counts)))
     return np.asarray((2 * positive - counts) @ sizes / len(differences))
@@ -265,6 +245,6 @@ def _resampled_means(differences: Floats, random: np.random.Generator) -> Floats
 
 
 def _values(numbers: Floats) -> tuple[Floats, NDArray[np.int64]]:
-    """Return the distinct numbers and how often each occurs; 1/3 - 1/3 and 2/3 - 2/3 are one."""
+    """Return distinct numbers, up to rounding errors, and their counts."""
     values, counts = np.unique(np.round(numbers, 12), return_counts=True)
     return values, counts

@@ -105,8 +105,8 @@ def align(
     With --symbols, action → AE K SH AH N is a:AE c:K t:SH i: o:AH n:N, each source symbol with what
     comes from it; several are joined by |, +PL:s comes from a tag, ⊢:x from the begin, ⊣:x from the
     end, :x from nothing. Read from left to right, target symbols are in order; one that does not
-    follow the one before carries its place from 0: m:m|m@3 e:e@1|e@4. A blank is \s, and a
-    backslash stands before what would be misread. (hardalign.alignment.read_symbols reads it.)
+    follow the one before carries its place from 0: m:m|m@3 e:e@1|e@4. A blank is \s, and what
+    would be misread is written as \u{3a}. (hardalign.alignment.read_symbols reads it.)
 
     With --posterior, a line is a JSON object: weights [target][source], those of begin, tags and
     end apart, the entropy of each row in nats, and kind: posterior, attention (weights that do not
