@@ -1,4 +1,4 @@
-"""Pictures: heat maps of alignments and curves of training, for files, notebooks and terminals."""
+"""Heat maps of alignments and training curves, for files, notebooks and terminals."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import unicodedata
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -29,36 +30,36 @@ KINDS = {
     ".png": {"Software": None},
     ".pdf": {"CreationDate": None, "Producer": None},
 }
-"""Kinds of picture, with what must be left out of each for the same bytes every time."""
+"""Picture formats, with the metadata to leave out for reproducible files."""
 FONTS = (
     *("DejaVu Sans", "Noto Sans", "Noto Sans CJK JP", "Noto Sans CJK KR", "Noto Sans CJK SC"),
     *("Noto Sans Devanagari", "Noto Sans Bengali", "Noto Sans Tamil", "Noto Sans Thai"),
     *("Noto Sans Hebrew", "Noto Sans Georgian", "Noto Sans Armenian", "Noto Sans Ethiopic"),
     *("Arial Unicode MS", "Apple SD Gothic Neo", "Malgun Gothic", "Nirmala UI", "Yu Gothic"),
 )
-"""Families that read well at a small size; each glyph is taken from the first installed one."""
-CELL, LARGEST = 0.3, 30.0
-"""Inches of a cell's side, less where a heat map would measure more than the second number."""
-NARROWEST = 2.0
-"""Inches that a title takes."""
-MANY = 10_000
-"""Cells; more are drawn as an image, without lines between them, or no program would open it."""
+"""Font families, in order of preference, that cover most scripts."""
+CELL, MAX_SIDE = 0.3, 30.0
+"""Inches of a cell's side, and of the longest side of a heat map, whose cells shrink to fit."""
+MIN_WIDTH = 2.0
+"""Inches reserved for a title."""
+MAX_VECTOR_CELLS = 10_000
+"""Heat maps with more cells are rasterized: viewers choke on so many paths."""
 CURVES = {"loss": "loss", "dev_acc": "accuracy on dev (%)", "learning_rate": "learning rate"}
-"""The fields of ``metrics.jsonl`` that are drawn, and what they are called."""
+"""Fields of ``metrics.jsonl`` that are drawn, with their titles."""
 
 
 class Panel(NamedTuple):
-    """One heat map: the weights of target symbols (rows) over source symbols (columns)."""
+    """A heat map of target symbols (rows) by source symbols (columns)."""
 
     title: str
     rows: Sequence[str]
     columns: Sequence[str]
     weights: NDArray[np.float64]
-    """[rows, columns] from 0 to 1."""
+    """[rows, columns], from 0 to 1."""
 
 
 def label(symbol: str) -> str:
-    """Return a symbol as it can stand alone: blanks made visible, combining marks on a bearer."""
+    """Return a symbol as an axis label: blanks visible, combining marks on a dotted circle."""
     if symbol.isspace():
         return "␣"
     combining = unicodedata.category(symbol[0]).startswith("M")
@@ -66,7 +67,7 @@ def label(symbol: str) -> str:
 
 
 def draw_text(panel: Panel) -> str:
-    """Return a heat map in characters: the darker a cell, the larger its weight."""
+    """Return a heat map in block characters."""
     from rich.cells import cell_len, set_cell_size
 
     rows, columns = [label(text) for text in panel.rows], [label(text) for text in panel.columns]
@@ -81,7 +82,7 @@ def draw_text(panel: Panel) -> str:
 
 
 def draw_html(panel: Panel) -> str:
-    """Return a heat map as an HTML table; pointing at a cell shows its weight."""
+    """Return a heat map as an HTML table, with the weights as tooltips."""
 
     def head(symbol: str) -> str:
         style = "padding:2px 6px;text-align:center"
@@ -99,16 +100,15 @@ def draw_html(panel: Panel) -> str:
 
 
 def save_heat_maps(path: Path, panels: Sequence[Panel]) -> str | None:
-    """Draw heat maps side by side, from left to right, into a file; as ``save_figure``."""
-    return save_figure(path, lambda: _heat_maps(panels))
+    """Draw heat maps side by side into a file; see ``_save_figure``."""
+    return _save_figure(path, lambda: _heat_maps(panels))
 
 
-def save_figure(path: Path, draw: Callable[[], Figure]) -> str | None:
-    """Draw a picture into an ``.svg``, ``.png`` or ``.pdf`` file, whole or not at all.
+def _save_figure(path: Path, draw: Callable[[], Figure]) -> str | None:
+    """Write a figure to an ``.svg``, ``.png`` or ``.pdf`` file, atomically and reproducibly.
 
-    The same picture gives the same bytes, and nothing is left behind in matplotlib's state. Labels
-    in SVG are outlines: they need no fonts. Returns a line about characters that no installed font
-    has, or None.
+    Matplotlib's global state is left alone, and labels in SVG are outlines, which need no fonts.
+    Returns a remark on characters that no installed font has, or None.
     """
     suffix = path.suffix.lower()
     if suffix not in KINDS:
@@ -122,8 +122,7 @@ def save_figure(path: Path, draw: Callable[[], Figure]) -> str | None:
     installed = {font.name for font in fontManager.ttflist}
     settings: dict[Any, Any] = {
         "font.family": [family for family in FONTS if family in installed],
-        # A dollar sign is a symbol like any other, not the beginning of a formula.
-        "text.parse_math": False,
+        "text.parse_math": False,  # a dollar sign is a symbol like any other
         "text.usetex": False,
         "svg.fonttype": "path",
         "svg.hashsalt": "hardalign",
@@ -136,53 +135,46 @@ def save_figure(path: Path, draw: Callable[[], Figure]) -> str | None:
             figure.savefig(file, format=suffix[1:], metadata=KINDS[suffix], bbox_inches="tight")
     glyphs = (re.match(r"Glyph (\d+) ", str(warning.message)) for warning in caught)
     missing = dict.fromkeys(chr(int(glyph[1])) for glyph in glyphs if glyph)
-    names = [f"{c!r} ({unicodedata.name(c, f'U+{ord(c):04X}')})" for c in missing]
-    if not names:
+    if not missing:
         return None
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return (
-        f"no installed font has {', '.join(names[:3])}{more}: a box stands there. Install one that "
-        "does, for example (Debian) with apt install fonts-noto-core fonts-noto-cjk"
-    )
+    names = ", ".join(f"{c!r} (U+{ord(c):04X})" for c in missing)
+    return f"no installed font has {names}: a box stands there; install one, such as Noto"
 
 
 def _heat_maps(panels: Sequence[Panel]) -> Figure:
-    """Draw heat maps side by side, with cells of one size and one scale of colours."""
+    """Draw heat maps side by side, with the same cell size and colour scale."""
     from matplotlib.figure import Figure
     from rich.cells import cell_len
 
-    cell = min(CELL, LARGEST / max(size for panel in panels for size in panel.weights.shape))
-    figure = Figure((1, 1), dpi=100)  # inches are fractions; the file takes whatever is drawn
-
-    def place(left: float, width: float, height: float) -> Axes:
-        return figure.add_axes((left, -height, width, height))
-
+    cell = min(CELL, MAX_SIDE / max(size for panel in panels for size in panel.weights.shape))
+    figure = Figure((1, 1), dpi=100)  # of one inch, so that axes are placed in inches
     left = 0.0
     for panel in panels:
         rows, columns = panel.weights.shape
         left += 0.4 + 0.1 * max(cell_len(label(text)) for text in panel.rows)
-        width = cell * columns
-        space = max(width, NARROWEST)
-        mesh = _heat_map(place(left + (space - width) / 2, width, cell * rows), panel, cell)
+        space = max(cell * columns, MIN_WIDTH)
+        margin = (space - cell * columns) / 2
+        ax = figure.add_axes((left + margin, -cell * rows, cell * columns, cell * rows))
+        mesh = _heat_map(ax, panel, cell)
         left += space
-    bar = place(left + 0.15, 0.12, min(NARROWEST, cell * max(len(p.rows) for p in panels)))
+    height = min(MIN_WIDTH, cell * max(len(panel.rows) for panel in panels))
+    bar = figure.add_axes((left + 0.15, -height, 0.12, height))
     figure.colorbar(mesh, cax=bar, ticks=[0, 0.5, 1])
     bar.spines[:].set_visible(False)
     return figure
 
 
 def _heat_map(ax: Axes, panel: Panel, cell: float) -> QuadMesh:
-    """Draw a heat map: target symbols from top to bottom, source symbols from left to right."""
     from rich.cells import cell_len
 
-    is_large = panel.weights.size > MANY
+    is_large = panel.weights.size > MAX_VECTOR_CELLS
     mesh = ax.pcolormesh(
         panel.weights,
-        cmap="Blues",  # one hue: only darkness counts, also for eyes and printers without colours
+        cmap="Blues",  # one hue, for colour-blind readers and black-and-white printers
         vmin=0,
         vmax=1,
         edgecolors="none" if is_large else "#dddddd",
-        linewidth=0 if is_large else 0.4,
+        linewidth=0.4,
         rasterized=is_large,
     )
     ax.invert_yaxis()
@@ -199,7 +191,7 @@ def _heat_map(ax: Axes, panel: Panel, cell: float) -> QuadMesh:
 
 
 def curve_text(epochs: Sequence[Mapping[str, Any]]) -> str:
-    """Return the curves of a training run in characters: first value, curve, last value."""
+    """Return training curves as text: first value, sparkline, last value."""
     lines = []
     for name, values in _curves(epochs).items():
         low, high = min(values), max(values)
@@ -210,7 +202,7 @@ def curve_text(epochs: Sequence[Mapping[str, Any]]) -> str:
 
 
 def save_curves(path: Path, epochs: Sequence[Mapping[str, Any]], title: str) -> str | None:
-    """Draw loss, accuracy and learning rate by epoch into a file; as ``save_figure``."""
+    """Draw loss, accuracy and learning rate by epoch into a file; see ``_save_figure``."""
 
     def draw() -> Figure:
         from matplotlib.figure import Figure
@@ -227,17 +219,17 @@ def save_curves(path: Path, epochs: Sequence[Mapping[str, Any]], title: str) -> 
         figure.suptitle(printable(title), fontsize=10)
         return figure
 
-    return save_figure(path, draw)
+    return _save_figure(path, draw)
 
 
 def _curves(epochs: Sequence[Mapping[str, Any]]) -> dict[str, list[float]]:
-    """Return by name the values of what was measured at every epoch."""
-    curves = {}
-    for field, name in CURVES.items():
-        values = [row.get(field) for row in epochs]
-        numbers = [float(value) for value in values if isinstance(value, int | float)]
-        if len(numbers) == len(values) and np.isfinite(numbers).all():
-            curves[name] = numbers
-    if not epochs or not curves:
+    """Return the values of each field that every epoch has, by title."""
+    columns = {name: [row.get(field) for row in epochs] for field, name in CURVES.items()}
+    curves = {
+        name: values
+        for name, values in columns.items()
+        if values and all(isinstance(value, int | float) and isfinite(value) for value in values)
+    }
+    if not curves:
         raise HardalignError("there are no epochs to draw: metrics.jsonl has no figures")
     return curves
