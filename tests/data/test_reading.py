@@ -474,10 +474,6 @@ def test_a_table_of_a_spreadsheet(tmp_path, delimiter, packed):
     assert [example.line for example in examples] == [2, 4, 5]
     assert examples[1].targets == (('d"o"n', "t"),)
     assert skipped == Skipped(1, 3, "Word, IPA")
-    if delimiter == "\t":  # a header is enough to know a spreadsheet by
-        path = tmp_path / "words.tsv"
-        path.write_bytes(content)
-        assert list(read_examples(path, FORMATS["lexicon"], "training")) == examples
 
 
 def test_without_a_header_all_of_a_csv_file_is_data(tmp_path):

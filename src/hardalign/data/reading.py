@@ -1,4 +1,4 @@
-"""Files to lines to examples: the one entry for every format; and where examples came from."""
+"""Reading of examples from files, and records of where data came from."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from hardalign.errors import HardalignError, InputError
 from hardalign.files import build_record
 
 MAX_LINE_BYTES = 1 << 24
-"""No line of data is this long: a file without line ends must not fill the memory."""
+"""Longest line that is read: a file without line ends must not fill the memory."""
 HEADINGS = {
     "source": "source|input|words?|spelling|letters|graphemes?|orthography|lemma|name",
     "target": "target|output|phonemes?|phones|pron(unciations?)?|transcription|ipa|form"
     "|transliteration",
     "tags": "tags?|features?|feats|msd|morphology",
 }
-"""What the columns of a table are called."""
+"""Column names, as regular expressions, by which a header line is recognised."""
 Purpose = Literal["training", "evaluation", "prediction"]
-"""What examples are read for: prediction alone does without targets."""
+"""What examples are read for; only prediction does without targets."""
 _REASONS = {
     FileNotFoundError: "no such file; check the name",
     IsADirectoryError: "this is a folder; name a file",
@@ -41,25 +41,24 @@ _REASONS = {
 
 
 def file_name(file: str | Path) -> str:
-    """Return the name of a file as messages show it."""
+    """Return the name of a file for messages."""
     return "standard input" if str(file) == "-" else str(file)
 
 
 def read_lines(file: str | Path) -> Iterator[str]:
-    r"""Yield the lines of a UTF-8 file one by one, without their line ends.
+    r"""Yield the lines of a UTF-8 file without their line ends.
 
-    ``-`` is standard input. Compressed data is recognised by its first bytes, whatever the name.
-    A line ends in ``\n`` or ``\r\n`` and nowhere else: other characters that Unicode counts as
-    line ends are text. A byte order mark at the beginning is dropped.
+    ``-`` is standard input. Gzip is recognised by its first bytes. Lines end in ``\n`` or ``\r\n``
+    only: other line ends of Unicode are text. A byte order mark at the beginning is dropped.
     """
     name = file_name(file)
     number = 0
     try:
-        with _opened(file) as stream:
+        with _open(file) as stream:
             while raw := stream.readline(MAX_LINE_BYTES):
                 if number == 0:
                     raw = raw.removeprefix(codecs.BOM_UTF8)
-                    if not raw:  # a file that holds the mark only is empty
+                    if not raw:  # nothing but the mark
                         return
                 number += 1
                 if len(raw) >= MAX_LINE_BYTES:
@@ -80,14 +79,14 @@ def read_lines(file: str | Path) -> Iterator[str]:
 
 
 @contextmanager
-def _opened(file: str | Path) -> Iterator[io.BufferedReader]:
+def _open(file: str | Path) -> Iterator[io.BufferedReader]:
     # Standard input is not ours to close.
     with nullcontext(sys.stdin.buffer) if str(file) == "-" else Path(file).open("rb") as stream:
-        # A real stream is read as it is: one more buffer would wait for a full block, and hold up
-        # somebody who types. A stand-in for standard input has to be wrapped to be peeked into.
+        # Another buffer around a real stream would wait for a full block, and hold up somebody who
+        # types. A stand-in for standard input has to be wrapped to be peeked into.
         if not isinstance(reader := stream, io.BufferedReader):
             reader = io.BufferedReader(cast(io.RawIOBase, stream))
-        # A pipe may have delivered one byte only; no text begins with this control character.
+        # A pipe may have delivered one byte so far; no text begins with this control character.
         if reader.peek(2)[:2] in (b"\x1f\x8b", b"\x1f"):
             unzipped = gzip.GzipFile(fileobj=reader)
             reader = io.BufferedReader(cast(io.RawIOBase, unzipped), 1 << 16)
@@ -96,11 +95,11 @@ def _opened(file: str | Path) -> Iterator[io.BufferedReader]:
 
 @dataclass
 class Skipped:
-    """What was not read as an example, for a remark to the user."""
+    """Lines that were skipped, for a remark to the user."""
 
     blank_lines: int = 0
-    first_blank: int = 0  # the line of the first one, counted from 1
-    header: str = ""  # the headings of the columns, where the file has some
+    first_blank: int = 0  # line number
+    header: str = ""
 
     def report(self, file: str | Path, what_happened: str) -> str | None:
         """Return one line about the header and the blank lines of a file, or None."""
@@ -120,21 +119,20 @@ def read_examples(
     skipped: Skipped | None = None,
     spelt: dict[int, str] | None = None,
 ) -> Iterator[Example]:
-    """Yield the examples of a file one by one, in constant memory.
+    """Yield the examples of a file, in constant memory unless it is XML.
 
-    The file is opened when the first example is taken, so that is when errors come. For training
-    and evaluation every example needs a target, and blank lines are passed over. For prediction the
-    target may be empty or missing (then the source, and the tags if the format has them, stand
-    alone), and a blank line gives an example without symbols, so that output stays line by line. A
-    file that should be XML but does not begin with ``<`` is then read as a list of names.
+    For training and evaluation every example needs a target, and blank lines are skipped. For
+    prediction the target may be empty or missing (the columns are then the source, and the tags if
+    the format has them), a blank line yields an example without symbols, so that output stays line
+    by line, and a ``news`` file that does not begin with ``<`` is read as a list of names.
 
-    ``allow_empty`` takes an empty target as the empty string. ``skipped`` is told what was passed
-    over, ``spelt`` is given the cells of every example, joined by TABs, by line.
+    ``allow_empty`` accepts empty targets. ``skipped`` is updated with the lines skipped, and
+    ``spelt`` with the cells of every example, joined by TABs, by line number.
     """
     if purpose != "prediction" and "target" not in format.columns:
         columns = f"the columns are {','.join(format.columns)!r}"
         raise HardalignError(f"{purpose} needs a target, but {columns}; name one of them target")
-    cutter = _Cutter(file_name(file), format, purpose, allow_empty)
+    cutter = _Cutter(file_name(file), format, purpose == "prediction", allow_empty)
     first, lines = _peek(read_lines(file))
     if format.is_xml and (purpose != "prediction" or not first or first.lstrip()[0] == "<"):
         yield from cutter.names(lines)
@@ -155,25 +153,23 @@ def examples_of(
     >>> next(examples_of([("cat", "K AE T")], FORMATS["lexicon"])).targets
     (('K', 'AE', 'T'),)
     """
-    cutter = _Cutter(name, format, "training", allow_empty)
+    cutter = _Cutter(name, format, False, allow_empty)
     for number, row in enumerate(rows, start=1):
         if isinstance(row, (str, bytes, Mapping)) or not hasattr(row, "__len__"):
             cutter.fail(f"a row must be a sequence of strings, not {row!r:.50}", number)
-        if number == 1 and _headings(row, format.columns):
-            cutter.fail(f"{', '.join(row)} is a header; leave it out", number)
         yield cutter.example(row, number)
 
 
 class _Cutter:
-    """Makes examples of the cells of a file; its errors name the place."""
+    """Cuts the cells of a file into examples; its errors name file, line and column."""
 
-    def __init__(self, file: str, layout: Format, purpose: Purpose, allow_empty: bool) -> None:
+    def __init__(self, file: str, layout: Format, prediction: bool, allow_empty: bool) -> None:
         self.file, self.columns = file, layout.columns
-        self._prediction, self._allow_empty = purpose == "prediction", allow_empty
-        self._widths = {len(self.columns): self.columns}
-        if self._prediction:
+        self._prediction, self._allow_empty = prediction, allow_empty
+        self._layouts = {len(self.columns): self.columns}  # by number of columns
+        if prediction:
             bare = tuple(column for column in self.columns if column in ("source", "tags"))
-            self._widths.setdefault(len(bare), bare)
+            self._layouts.setdefault(len(bare), bare)
         self._cut = {
             "source": layout.source_symbols,
             "target": layout.target_symbols,
@@ -181,8 +177,22 @@ class _Cutter:
         }
 
     def fail(self, message: str, line: int | None = None, column: int | None = None) -> NoReturn:
-        """Raise an error that names the place."""
         raise InputError(message, file=self.file, line=line, column=column)
+
+    def example(self, cells: Sequence[str], line: int) -> Example:
+        """Return the example of a line."""
+        columns = self._layouts.get(len(cells))
+        if columns is None:
+            self._refuse_width(cells, line)
+        cut = {
+            kind: self._symbols(kind, cells[k], line, k + 1)
+            for k, kind in enumerate(columns)
+            if kind != "-"
+        }
+        target = cut.get("target", ())
+        targets = (target,) if target or not self._prediction else ()
+        text = cells[columns.index("source")]
+        return Example(cut["source"], targets, cut.get("tags", ()), text, line)
 
     def _symbols(self, kind: str, text: str, line: int, column: int | None = None) -> Symbols:
         try:
@@ -195,105 +205,95 @@ class _Cutter:
             self.fail("the target is empty; fill it in, or permit it (allow_empty)", line, column)
         return symbols
 
-    def example(self, cells: Sequence[str], line: int) -> Example:
-        """Make an example of the cells of a line."""
-        columns = self._widths.get(len(cells))
-        if columns is None:
-            self._refuse_width(cells, line)
-        own = {
-            kind: self._symbols(kind, cells[k], line, k + 1)
-            for k, kind in enumerate(columns)
-            if kind != "-"
-        }
-        target = own.get("target", ())
-        targets = (target,) if target or not self._prediction else ()
-        text = cells[columns.index("source")]
-        return Example(own["source"], targets, own.get("tags", ()), text, line)
-
     def _refuse_width(self, cells: Sequence[str], line: int) -> NoReturn:
         expected = " or ".join(
             f"{count} TAB-separated column{'s' * (count > 1)} ({', '.join(columns)})"
-            for count, columns in self._widths.items()
+            for count, columns in self._layouts.items()
         )
         shown = shorten("\t".join(map(str, cells)))  # rows in memory may hold anything
         advice = "choose another --format or name the --columns"
-        if len(cells) == 1 and shown.count(",") + 1 in self._widths:
+        if len(cells) == 1 and shown.count(",") + 1 in self._layouts:
             advice = "are they separated by commas? call the file .csv, or write TABs"
         self.fail(f"expected {expected}, found {len(cells)} in {shown}; {advice}", line)
 
     def names(self, lines: Iterable[str]) -> Iterator[Example]:
         """Yield the examples of NEWS XML."""
-        line = 0
-        for line, text, spellings in read_names(lines, self.file):
+        names = read_names(lines, self.file)
+        for line, text, spellings in names:
             source = self._symbols("source", text, line)
             targets = [self._symbols("target", spelling, line) for spelling in spellings]
             if not targets and not self._prediction:
                 self.fail(f"the name {shorten(text)} has no <TargetName>; add one", line)
             kept = tuple(target for target in targets if target or not self._prediction)
             yield Example(source, kept, (), text, line)
-        if not line:
+        if not names:
             self.fail("no examples: there is no <Name> in the file")
 
     def table(
         self, first: str, lines: Iterator[str], skipped: Skipped, spelt: dict[int, str] | None
     ) -> Iterator[Example]:
         """Yield the examples of columns; ``first`` is the first line that is not blank."""
-        number, any_example = 0, False
-        for number, cells in self._rows(first, lines, skipped):
-            if cells:
+        number, header_may_come, any_example = 0, True, False
+        for number, cells in self._rows(first, lines):
+            if not cells:
+                skipped.blank_lines += 1
+                skipped.first_blank = skipped.first_blank or number
+                if self._prediction and first:  # a file of blank lines is an error instead
+                    yield Example((), line=number)
+            elif header_may_come and self._is_header(cells):
+                skipped.header = ", ".join(cells)
+            else:
                 any_example = True
                 if spelt is not None:
                     spelt[number] = "\t".join(cells)
                 yield self.example(cells, number)
-            else:
-                skipped.blank_lines += 1
-                skipped.first_blank = skipped.first_blank or number
-                if self._prediction and first:  # nothing is given out from a file of blank lines
-                    yield Example((), line=number)
+            header_may_come = header_may_come and not cells
         if not any_example:
             blank = f"all {number} lines are blank" if number else "the file is empty"
             reason = "there is a header only" if skipped.header else blank
             self.fail(f"no examples: {reason}")
 
-    def _rows(
-        self, first: str, lines: Iterator[str], skipped: Skipped
-    ) -> Iterator[tuple[int, list[str]]]:
-        """Yield the number and the cells of each line, no cells for a blank one.
+    def _rows(self, first: str, lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
+        """Yield number and cells of each line, no cells for a blank one.
 
-        A table of a spreadsheet, which has a header or is called .csv, is read with its quotation
-        marks; in other files a quotation mark is a character. A header is left out.
+        Only in .csv files are quotation marks no characters.
         """
-        is_csv = self.file.lower().removesuffix(".gz").endswith(".csv")
-        delimiter = max(",;\t", key=first.count) if is_csv else "\t"
-        try:
-            cells = next(csv.reader([first], delimiter=delimiter), [])
-        except csv.Error:  # a cell of 100,000 characters
-            cells = []
-        kinds = _headings(cells, self.columns)
-        if not is_csv and not kinds:
+        if not self.file.lower().removesuffix(".gz").endswith(".csv"):
             for number, line in enumerate(lines, start=1):
                 blank = not line or (line.isspace() and "\t" not in line)
                 yield number, [] if blank else line.split("\t")
             return
-        if kinds != list(self.columns) and sorted(kinds) == sorted(self.columns):
-            self.fail(
-                f"the header says {', '.join(cells)}, but the columns are read as "
-                f"{', '.join(self.columns)}; give --columns {','.join(kinds)}"
-            )
-        skipped.header = ", ".join(cells) if kinds else ""
-        start = 1
+        delimiter = max(",;\t", key=first.count)
         reader = csv.reader((f"{line}\n" for line in lines), delimiter=delimiter, strict=True)
+        start = 1
         try:
             for row in reader:
                 if any("\n" in cell or "\t" in cell for cell in row):
                     self.fail("a cell with a line break or TAB in quotation marks", start)
-                if kinds and any(row):
-                    kinds = []  # this was the header
-                else:
-                    yield start, row if any(row) else []
+                yield start, row if any(row) else []
                 start = reader.line_num + 1
         except csv.Error as error:
             self.fail(f"quotation marks that do not match ({error}); mend or remove them", start)
+
+    def _is_header(self, cells: Sequence[str]) -> bool:
+        """Whether the cells name the columns; fails if they name them in another order."""
+        words = [cell.strip().casefold() for cell in cells]
+        kinds = [
+            next((kind for kind, names in HEADINGS.items() if re.fullmatch(names, word)), "-")
+            for word in words
+        ]
+        named = dict(zip(kinds, words, strict=True))
+        source, target = named.get("source", ""), named.get("target", "")
+        if sorted(kinds) != sorted(self.columns) or not source or not target:
+            return False
+        if source.startswith(target) or target.startswith(source):  # phoneme, phonemes
+            return False
+        if kinds != list(self.columns):
+            self.fail(
+                f"the header says {', '.join(cells)}, but the columns are read as "
+                f"{', '.join(self.columns)}; give --columns {','.join(kinds)}"
+            )
+        return True
 
 
 def _peek(lines: Iterator[str]) -> tuple[str, Iterator[str]]:
@@ -306,26 +306,9 @@ def _peek(lines: Iterator[str]) -> tuple[str, Iterator[str]]:
     return "", repeat("", blank)
 
 
-def _headings(cells: Sequence[str], columns: Sequence[str]) -> list[str]:
-    """Return which column each heading of a header names, or nothing if a row is no header."""
-    if len(cells) != len(columns) or sum(column != "-" for column in columns) < 2:
-        return []
-    words = [str(cell).strip().casefold() for cell in cells]
-    named = dict(zip(columns, words, strict=True))
-    source, target = named["source"], named.get("target", "")
-    if target and (source.startswith(target) or target.startswith(source)):  # phoneme, phonemes
-        return []
-    kinds = [
-        next((kind for kind, names in HEADINGS.items() if re.fullmatch(names, word)), "-")
-        for word in words
-    ]
-    named = dict(zip(columns, kinds, strict=True))
-    return kinds if all(named[column] != "-" for column in columns if column != "-") else []
-
-
 @dataclass(frozen=True)
 class CorpusOrigin:
-    """The arguments of ``load_corpus`` that give the corpus again."""
+    """The arguments of ``load_corpus`` for a corpus."""
 
     corpus: str
     seed: int = 0
@@ -337,30 +320,30 @@ class CorpusOrigin:
 
 @dataclass(frozen=True)
 class FileOrigin:
-    """A file, or ``memory``, with what was read from it; one that has moved is still the same."""
+    """A file, or ``memory``, with a checksum; a file that was moved is still the same."""
 
     file: str = field(compare=False)
     examples: int
-    sha256: str  # of the examples, as they were read
+    sha256: str  # of the examples
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Where training and development data came from: from one corpus or from two files."""
+    """Where training and development data came from: a corpus, or two files."""
 
     corpus: CorpusOrigin | None = None
     train: FileOrigin | None = None
     dev: FileOrigin | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the record for JSON: what is there, and a corpus without a key of its own."""
+        """Return the record for JSON: the fields of the corpus, or a record for each file."""
         if self.corpus is not None:
             return asdict(self.corpus)
         return {name: value for name, value in asdict(self).items() if value is not None}
 
     @classmethod
     def from_dict(cls, values: object) -> Origin:
-        """Rebuild what ``to_dict`` returned, or raise a ``HardalignError`` if it is damaged."""
+        """Rebuild what ``to_dict`` returned; raise a ``HardalignError`` if it is damaged."""
         if isinstance(values, dict) and "corpus" in values:
             values = {"corpus": values}
         return build_record(cls, values, "the origin of the data")
