@@ -70,14 +70,6 @@ def test_the_same_lemma_with_other_tags_is_another_question() -> None:
     assert "(V;PST) → went" in contradiction["contradictions"].samples[0]
 
 
-def test_lines_whose_tags_are_missing() -> None:
-    tagged, bare = ("cat", "cats", "N;PL"), ("dog", "dogs", "")
-    missing = findings([tagged, bare], FORMATS["sigmorphon"])["no tags"]
-    assert (missing.count, missing.samples) == (1, ("line 2: dog → dogs",))
-    for rows, layout in (([tagged], "sigmorphon"), ([bare], "sigmorphon"), ([bare[:2]], "pairs")):
-        assert "no tags" not in findings(rows, FORMATS[layout])
-
-
 def test_spellings_that_are_read_alike_are_duplicates() -> None:
     rows: list[tuple[str, ...]] = [("É", "x"), ("e\u0301", "x")]
     assert "duplicates" not in findings(rows)
@@ -201,14 +193,6 @@ def test_quotation_marks_of_a_spreadsheet() -> None:
     rows = [(f'"{word}"', f'"{phones}"') for word, phones in LEXICON]
     assert "call the file .csv" in problems(rows, FORMATS["lexicon"])[0]
     assert problems([(word, f'"{phones}"') for word, phones in LEXICON], FORMATS["lexicon"]) == []
-
-
-def test_whole_words_as_symbols() -> None:
-    words = [(f"{n:b}"[2:], f"x{n:b}") for n in range(8, 40)]
-    assert "--format pairs" in problems(words, FORMATS["lexicon"])[0]
-    assert problems(words) == []
-    labels = [(word, ("English", "Deutsch")[n % 2]) for n, (word, _) in enumerate(words)]
-    assert problems(labels, FORMATS["lexicon"]) == []
 
 
 def test_twins_of_other_scripts() -> None:

@@ -105,11 +105,12 @@ def split(
     part TAB file TAB number of examples TAB number of different sources.
 
     Args:
-        out: Folder that train.tsv, dev.tsv and test.tsv (.xml for news) are written to.
+        out: Folder that train.tsv, dev.tsv and test.tsv are written to; names in NEWS XML become
+            lines of format pairs.
         dev: Share of the sources for dev; 0 for none.
         test: Share of the sources for test; 0 for none.
         seed: Another seed gives another split.
-        overwrite: Replace files that are there already.
+        overwrite: Replace all three files.
     """
     skipped = Skipped()
     parts = split_file(

@@ -14,30 +14,32 @@ from hardalign.data.formats import Example, Format, training_pairs
 from hardalign.data.text import Symbols, shorten
 from hardalign.data.vocabulary import LENGTH_LIMIT
 
-RARE = 3  # symbols with fewer occurrences are rare: a model cannot learn them
+RARE = 3
+"""Symbols with fewer occurrences cannot be learned."""
 FEW, MANY = 1000, 20_000
-"""Pairs below which any model starves, and from which on the large size can be fed."""
-SHORT = 2.3  # symbols of phonetic alphabets have fewer characters on average, syllables have more
-SAMPLES = 5  # the most examples that a finding shows
-MOST_CHECKED, LEAST_CHECKED = 2000, 5
-"""Pairs that the quick check looks at, and how few show nothing for sure."""
+"""Pairs below which any model lacks data, and from which on size large pays."""
+PHONEME_LENGTH = 2.3
+"""Characters: symbols of phonetic alphabets are shorter on average, syllables longer."""
+MAX_SAMPLES = 5
+MAX_CHECKED, MIN_CHECKED = 2000, 5
+"""Pairs that ``quick_check`` looks at; fewer than the minimum prove nothing."""
 _TAGS = re.compile(r"[A-Z0-9][A-Z0-9.,+/()_:{}<>=|*%;-]*")
 _GROUPS = (
-    # Latin letters with their twins in Cyrillic and Greek
+    # Latin letters, with look-alikes in Cyrillic, Greek and Armenian
     *("AАΑ", "BВΒ", "CС", "EЕΕ", "HНΗ", "IІΙ", "JЈ", "KКΚ", "MМΜ", "NΝ", "OОΟ", "PРΡ", "SЅ"),
     *("TТΤ", "XХΧ", "YУΥ", "ZΖ", "aаα", "cсϲ", "eе", "hһ", "iіι", "jј", "oоοօ", "pрρ", "sѕ"),
     *("xх", "yу", "vν", "uυ", "kκĸ", "nո"),
-    # letters of the phonetic alphabet with what is typed instead; not those of its own (x and χ)
+    # IPA letters, with what is typed instead; pairs that are both IPA (x and χ) are left out
     *("gɡ", "əǝ", "ɛεє", "βßꞵ", "θѳ", "ʃ∫", ":ː", "!ǃ", "ɪı", "ʒӡ", "φɸ", "ŋη"),
     # punctuation
     *("'’‘ʼʹ′`´ˈ", '"“”„″', "-‐‑‒–—−", ",‚", ".․", "|ǀ", "…⋯", "/⁄∕"),
 )
-_TWIN = {ord(twin): group[0] for group in _GROUPS for twin in group[1:]}
+_LOOK_ALIKE = {ord(other): group[0] for group in _GROUPS for other in group[1:]}
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is odd: how often it occurs, what it means, and where it is."""
+    """A kind of problem, with its number of occurrences and some samples."""
 
     kind: str
     count: int
@@ -47,7 +49,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Report:
-    """Sums up a data set; lengths are the least, the median and the largest number of symbols."""
+    """Statistics and findings of a data set; lengths are minimum, median and maximum."""
 
     pairs: int
     sources: int
@@ -60,12 +62,12 @@ class Report:
 
 
 def quick_check(examples: Iterable[Example], format: Format) -> list[str]:  # noqa: A002
-    """Return in what way examples are surely not what their format says, and what would be right.
+    """Return ways in which examples do not fit their format, each with the option that would.
 
-    Only what leaves no doubt counts: names in two words are pairs with blanks, not phonemes.
+    Only clear cases count: names of two words are pairs with blanks, not phonemes.
     """
-    pairs = list(islice(training_pairs(examples), MOST_CHECKED))
-    if len(pairs) < LEAST_CHECKED:
+    pairs = list(islice(training_pairs(examples), MAX_CHECKED))
+    if len(pairs) < MIN_CHECKED:
         return []
     sources = [format.join_source(pair.source) for pair in pairs]
     targets = [format.join_target(pair.targets[0]) for pair in pairs]
@@ -91,34 +93,25 @@ def quick_check(examples: Iterable[Example], format: Format) -> list[str]:  # no
             f"targets such as {shorten(targets[0])} look like tags, and tags such as "
             f"{shorten(tags[0])} like forms; give --columns {columns}"
         )
-    spaced = share(sources, lambda text: all(len(part) <= 1 for part in text.split(" "))) > 0.9
-    letters = spaced and not format.source_separator
+    letters = not format.source_separator and (
+        share(sources, lambda text: all(len(part) <= 1 for part in text.split(" "))) > 0.9
+    )
     if letters and share(sources, lambda text: len(text) > 1) > 0.5:
         problems.append(
             f"sources such as {shorten(sources[0])} look like letters with blanks between them; "
             "give --format spaced (or --source-separator ' ')"
         )
-    parts = [target.split() for target in targets]
-    count, length = sum(map(len, parts)), sum(len(part) for own in parts for part in own)
+    parts = [part for target in targets for part in target.split()]
+    words = len(pairs) if letters else sum(len(text.split()) for text in sources)
     if (
         not format.target_separator
         and share(targets, lambda text: " " in text) > 0.8
-        and count > 3 * (len(pairs) if letters else sum(len(text.split()) for text in sources))
-        and length < SHORT * count
+        and len(parts) > 3 * words
+        and len("".join(parts)) < PHONEME_LENGTH * len(parts)
     ):
         problems.append(
             f"targets such as {shorten(targets[0])} look like symbols with blanks between them; "
             f"give --format {'spaced' if letters else 'lexicon'} (or --target-separator ' ')"
-        )
-    if (
-        format.target_separator == " "
-        and share(targets, lambda text: len(text.split()) == 1) > 0.95
-        and length > 4 * len(pairs)
-        and len(set(targets)) > max(20, len(pairs) / 2)
-    ):
-        problems.append(
-            f"targets such as {shorten(targets[0])} have no blanks, so that each would be one "
-            "symbol; give --format pairs (or --target-separator '')"
         )
     return problems
 
@@ -126,9 +119,9 @@ def quick_check(examples: Iterable[Example], format: Format) -> list[str]:  # no
 def check(
     examples: Iterable[Example], text_format: Format, against: Iterable[Example] | None = None
 ) -> Report:
-    """Look for what is odd in examples, and beside training examples, if there are any.
+    """Check examples, and compare them with training examples if given.
 
-    Both are as they are spelt: read without the normalisation of ``text_format``.
+    Both are read without the normalisation of ``text_format``.
     """
     spelt = list(training_pairs(examples))
     pairs = [_normalised(pair, text_format) for pair in spelt]
@@ -144,13 +137,13 @@ def check(
         training = [_normalised(pair, text_format) for pair in training_pairs(against)]
         found += _comparison(pairs, training, text_format)
     findings = [
-        Finding(kind, len(samples), message, tuple(samples[:SAMPLES]))
+        Finding(kind, len(samples), message, tuple(samples[:MAX_SAMPLES]))
         for kind, message, samples in found
         if samples
     ]
     findings += [Finding("format", len(pairs), text) for text in quick_check(pairs, text_format)]
     if against is None:
-        findings.append(_appetite(pairs))
+        findings.append(_size(pairs))
     sources = [len(pair.source) for pair in pairs]
     targets = [len(pair.targets[0]) for pair in pairs]
     return Report(
@@ -166,7 +159,7 @@ def check(
 
 
 Found = tuple[str, str, list[str]]
-"""The kind of a finding, what it means, and all samples of it; there may be none."""
+"""Kind, message and all samples of a possible finding, which is none without samples."""
 
 
 def _normalised(pair: Example, text_format: Format) -> Example:
@@ -200,58 +193,60 @@ def _repetitions(pairs: Sequence[Example], text_format: Format) -> Iterator[Foun
 def _symbols(
     side: str, strings: Sequence[Symbols], pairs: Sequence[Example], rare: int
 ) -> Iterator[Found]:
-    counts = Counter(symbol for string in strings for symbol in string)
-    placed = list(zip(strings, pairs, strict=True))[::-1]  # so that the first line stays
-    lines = {symbol: pair.line for string, pair in placed for symbol in string}
+    counts: Counter[str] = Counter()
+    first_lines: dict[str, int] = {}
+    for string, pair in zip(strings, pairs, strict=True):
+        counts.update(string)
+        for symbol in string:
+            first_lines.setdefault(symbol, pair.line)
 
     def where(symbol: str) -> str:
-        return f"{describe(symbol)} × {counts[symbol]}, first in line {lines[symbol]}"
+        return f"{describe(symbol)} × {counts[symbol]}, first in line {first_lines[symbol]}"
 
-    few = sorted((s for s in counts if counts[s] < rare), key=lambda s: (counts[s], lines[s]))
-    errors = f"they occur fewer than {rare} times: are they errors?"
-    yield f"rare {side} symbols", errors, [where(symbol) for symbol in few]
+    few = sorted((s for s in counts if counts[s] < rare), key=lambda s: (counts[s], first_lines[s]))
+    message = f"they occur fewer than {rare} times: are they errors?"
+    yield f"rare {side} symbols", message, [where(symbol) for symbol in few]
     alike = [" and ".join(map(where, group)) for group in look_alikes(counts)]
     yield f"look-alike {side} symbols", "groups that look alike but are not the same", alike
-    unseen = [where(symbol) for symbol in sorted(counts) if is_invisible(symbol)]
-    yield f"invisible {side} symbols", "they show nothing", unseen
+    invisible = [where(symbol) for symbol in sorted(counts) if is_invisible(symbol)]
+    yield f"invisible {side} symbols", "they show nothing", invisible
 
 
 def _lines(
     pairs: Sequence[Example], spelt: Sequence[Example], text_format: Format
 ) -> Iterator[Found]:
-    """Find lines that are odd by themselves."""
+    """Find problems of single lines."""
 
-    def lines(odd: Callable[[Example], object], among: Sequence[Example] = pairs) -> list[str]:
+    def lines(odd: Callable[[Example], bool], among: Sequence[Example] = pairs) -> list[str]:
         return [_show(pair, text_format) for pair in among if odd(pair)]
 
-    def is_other(pair: Example) -> bool:
+    def has_outer_blanks(pair: Example) -> bool:
+        ends = (end for part in (pair.source, *pair.targets) for end in part[:1] + part[-1:])
+        return any(end.isspace() for end in ends)
+
+    def is_not_nfc(pair: Example) -> bool:
         texts = pair.text, text_format.join_target(pair.targets[0])
         return not all(unicodedata.is_normalized("NFC", text) for text in texts)
 
-    bare = lines(lambda pair: not pair.tags)
-    message = "lines whose column of tags is empty, where others have tags"
-    yield "no tags", message, bare if len(bare) < len(pairs) else []
-    ends = lines(
-        lambda pair: any(
-            end.isspace() for part in (pair.source, *pair.targets) for end in part[:1] + part[-1:]
-        )
-    )
-    yield "blanks at the ends", "of sources or targets, where they are symbols", ends
-    other = lines(is_other, spelt)
+    def is_long(pair: Example) -> bool:
+        return len(pair.targets[0]) > LENGTH_LIMIT * (len(pair.source) + len(pair.tags) + 2)
+
+    message = "of sources or targets, where they are symbols"
+    yield "blanks at the ends", message, lines(has_outer_blanks)
     harm = f"no harm, as all are read as {text_format.normalization}"
     if text_format.normalization == "none":
         harm = "as nothing is normalised, the same letter is two symbols"
     message = f"pairs that are not in NFC as the others are; {harm}"
+    other = lines(is_not_nfc, spelt)
     yield "mixed normalisation", message, other if len(other) < len(spelt) else []
     message = f"more than {LENGTH_LIMIT} times as long as their source: predictions end before"
-    long = lines(lambda p: len(p.targets[0]) > LENGTH_LIMIT * (len(p.source) + len(p.tags) + 2))
-    yield "long targets", message, long
+    yield "long targets", message, lines(is_long)
 
 
 def _comparison(
     pairs: Sequence[Example], training: Sequence[Example], text_format: Format
 ) -> Iterator[Found]:
-    """Find what a test set must not share with its training set, and what it must."""
+    """Compare a test set with its training set."""
     lines = {pair.key: pair.line for pair in reversed(training)}
     asked = {pair.key: pair for pair in reversed(pairs)}
     shared = [pair for pair in reversed(asked.values()) if pair.key in lines]
@@ -270,8 +265,8 @@ def _comparison(
     yield "unspellable symbols", message, unknown(lambda pair: pair.targets[0])
 
 
-def _appetite(pairs: Sequence[Example]) -> Finding:
-    """Say how large a model the pairs can feed, by a rule of thumb."""
+def _size(pairs: Sequence[Example]) -> Finding:
+    """Recommend a model size for the number of pairs, by a rule of thumb."""
     distinct = len({(pair.key, pair.targets[0]) for pair in pairs})
     advice = "enough for size small" if distinct < MANY else "enough for sizes small and large"
     if distinct < FEW:
@@ -280,25 +275,25 @@ def _appetite(pairs: Sequence[Example]) -> Finding:
 
 
 def look_alikes(symbols: Iterable[str]) -> list[Symbols]:
-    """Return the groups of symbols that a reader may take for one another.
+    """Return groups of symbols that look alike.
 
     >>> look_alikes(["a", "b", "а"])  # the last is Cyrillic
     [('a', 'а')]
     """
     groups: dict[str, list[str]] = defaultdict(list)
     for symbol in sorted(set(symbols)):
-        groups[symbol.translate(_TWIN)].append(symbol)
+        groups[symbol.translate(_LOOK_ALIKE)].append(symbol)
     return [tuple(group) for group in groups.values() if len(group) > 1]
 
 
 def is_invisible(symbol: str) -> bool:
-    """Whether a symbol shows nothing: white space other than the blank, or a control."""
+    """Whether a symbol is white space other than the blank, or control characters."""
     kinds = {unicodedata.category(character) for character in symbol}
     return symbol != " " and kinds <= {"Zs", "Zl", "Zp", "Cc", "Cf"}
 
 
 def describe(symbol: str) -> str:
-    """Name a symbol by its code points where its looks do not tell it from others."""
+    """Return a symbol with its code points, and its name if it is one character."""
     points = " ".join(f"U+{ord(character):04X}" for character in symbol)
     if is_invisible(symbol):
         return points

@@ -1,4 +1,4 @@
-"""One file cut into train, dev and test, without a source in two of them."""
+"""Splitting of a file into train, dev and test, without a source in two of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from xml.sax.saxutils import escape
 
 from hardalign.data.formats import Example, Format
 from hardalign.data.reading import Skipped, file_name, read_examples
@@ -19,7 +18,7 @@ from hardalign.files import check_regular, make_folder, os_errors_named, write_b
 
 @dataclass(frozen=True)
 class Part:
-    """A file that was written, and what is in it."""
+    """A file that was written."""
 
     name: str
     path: Path
@@ -41,57 +40,56 @@ def split_file(
 ) -> list[Part]:
     """Split a file by source: all lines of a word, all forms of a lemma, go to the same part.
 
-    The seed and the source alone decide the order in which sources are dealt out. Lines stay as
-    they are spelt, in their order, and blank lines are dropped; NEWS XML is written anew.
+    The order in which sources are dealt out depends on nothing but the seed and the source. Lines
+    stay as they are spelt, in their order; blank lines are dropped. NEWS XML becomes lines of
+    format ``pairs``.
 
-    Files in ``out`` are ``train``, ``dev`` and ``test``, with ``.tsv`` or ``.xml``. ``dev`` and
-    ``test`` are shares of the sources; 0 writes no such file.
+    The files in ``out`` are ``train.tsv``, ``dev.tsv`` and ``test.tsv``. ``dev`` and ``test`` are
+    shares of the sources; 0 writes no such file. ``overwrite`` replaces all three.
     """
     if dev < 0 or test < 0 or not 0 < dev + test < 1:
         shares = f"the shares dev {dev:g} and test {test:g}"
         raise HardalignError(f"{shares} must be at least 0, and together above 0 and below 1")
-    lines: dict[int, str] = {}
-    verbatim = replace(format, normalization="none", source_case="keep")  # as it is to be written
+    spelt: dict[int, str] = {}
+    verbatim = replace(format, normalization="none", source_case="keep")
     read = read_examples(
-        file, verbatim, "training", allow_empty=allow_empty, skipped=skipped, spelt=lines
+        file, verbatim, "training", allow_empty=allow_empty, skipped=skipped, spelt=spelt
     )
     examples = list(read)
     sources = [format.source_symbols(example.text) for example in examples]
     part_of = _deal(sources, {"test": test, "dev": dev}, seed, file_name(file))
-    suffix = ".xml" if format.is_xml else ".tsv"
-    paths = {part: out / f"{part}{suffix}" for part in ("train", "dev", "test")}
+    paths = {part: out / f"{part}.tsv" for part in ("train", "dev", "test")}
     existing = [path for path in paths.values() if path.exists()]
     if existing and not overwrite:
         raise HardalignError(f"{existing[0]} is there already; choose another folder, or overwrite")
-    for part in {"dev", "test"} - set(part_of.values()):
-        if paths[part] in existing:  # what it has may now be in the other parts too
-            raise HardalignError(
-                f"{paths[part]} is there already, and this split has no {part}; remove it, or "
-                "choose another folder"
-            )
     contents: dict[Path, bytes] = {}
     parts = []
     for part, path in paths.items():
         pairs = zip(examples, sources, strict=True)
         if members := [example for example, source in pairs if part_of[source] == part]:
-            rows = _xml(members, verbatim) if format.is_xml else (lines[e.line] for e in members)
-            contents[path] = "".join(f"{row}\n" for row in rows).encode()
+            lines = (spelt.get(one.line) or _lines(one, verbatim) for one in members)
+            contents[path] = "".join(f"{line}\n" for line in lines).encode()
             count = sum(dealt == part for dealt in part_of.values())
             parts.append(Part(part, path, len(members), count))
-    _write_together(out, contents)
+    _write_together(out, contents, existing)
     return parts
 
 
-def _write_together(out: Path, contents: dict[Path, bytes]) -> None:
-    """Write the files of a folder so that it never holds files of two splits.
+def _lines(example: Example, verbatim: Format) -> str:
+    targets = map(verbatim.join_target, example.targets)
+    return "\n".join(f"{example.text}\t{target}" for target in targets)
 
-    They are written to a folder beside, which then becomes the new folder at once. In a folder that
-    is there already, the old files are removed before the new ones are moved in. If they cannot be
-    written, what was there before is still there.
+
+def _write_together(out: Path, contents: dict[Path, bytes], existing: Sequence[Path]) -> None:
+    """Replace the files of a folder such that it never holds files of two splits.
+
+    They are written to a temporary folder, which is renamed to a new folder at once. In an existing
+    folder the old files are removed before the new ones are moved in. If writing fails, the old
+    files are untouched.
     """
     make_folder(out.parent)
     staging = out / ".split.part" if out.is_dir() else out.parent / f".{out.name[:60]}.split.part"
-    for path in contents:
+    for path in existing:
         check_regular(path)
     with os_errors_named(out, "written"):
         try:
@@ -105,9 +103,9 @@ def _write_together(out: Path, contents: dict[Path, bytes]) -> None:
             if not out.is_dir():
                 staging.rename(out)
                 return
-            for path in contents:
-                path.unlink(missing_ok=True)
-            # Whoever is killed here leaves no train file, and so nothing that could be trained on.
+            for path in existing:
+                path.unlink()
+            # If killed here, there is no train file, and so nothing that could be trained on.
             for path in reversed(contents):
                 (staging / path.name).rename(path)
         finally:
@@ -117,9 +115,9 @@ def _write_together(out: Path, contents: dict[Path, bytes]) -> None:
 def _deal(
     sources: Sequence[Symbols], shares: dict[str, float], seed: int, name: str
 ) -> dict[Symbols, str]:
-    """Return the part that every source goes to; a part with a share has at least one source."""
+    """Return the part of every source; a part with a share gets at least one source."""
 
-    def rank(source: Symbols) -> bytes:  # as good as random, and the same on every machine
+    def rank(source: Symbols) -> bytes:  # pseudorandom, and the same on every machine
         return hashlib.sha256("\0".join((str(seed), *source)).encode()).digest()
 
     order = sorted(set(sources), key=rank)
@@ -133,15 +131,3 @@ def _deal(
         found = plural(len(order), "source is", "different sources are")
         raise HardalignError(f"{name}: {found} too few to split")
     return part_of
-
-
-def _xml(examples: Sequence[Example], text_format: Format) -> list[str]:
-    rows = ['<?xml version="1.0" encoding="UTF-8"?>', "<TransliterationCorpus>"]
-    for number, example in enumerate(examples, start=1):
-        rows.append(f'  <Name ID="{number}">')
-        rows.append(f"    <SourceName>{escape(example.text)}</SourceName>")
-        for order, target in enumerate(example.targets, start=1):
-            text = escape(text_format.join_target(target))
-            rows.append(f'    <TargetName ID="{order}">{text}</TargetName>')
-        rows.append("  </Name>")
-    return [*rows, "</TransliterationCorpus>"]
