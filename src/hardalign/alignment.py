@@ -12,11 +12,9 @@ written as ``\u{3a}``, a blank as ``\s``.
 from __future__ import annotations
 
 import re
-import warnings
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -90,13 +88,6 @@ class Alignment:
         """
         return self._links.pairs
 
-    def unaligned(self, least: int = 3) -> list[str]:
-        """Return runs of at least ``least`` source symbols with which nothing is aligned."""
-        aligned = {index for index, _ in self.pairs}
-        runs = groupby(range(len(self.source)), key=aligned.__contains__)
-        found = [[self.source[k] for k in run] for is_aligned, run in runs if not is_aligned]
-        return ["".join(run) for run in found if len(run) >= least]
-
     @property
     def entropy(self) -> NDArray[np.float64]:
         """[target symbols] entropy of each symbol's weights, in nats."""
@@ -154,8 +145,7 @@ class Alignment:
             HardalignError: If matplotlib is missing or the suffix is another one.
         """
         panels = [self._panel, *([] if beside is None else [beside._panel])]
-        if missing := save_heat_maps(Path(path), panels):
-            warnings.warn(missing, stacklevel=2)
+        save_heat_maps(Path(path), panels)
 
     @property
     def title(self) -> str:

@@ -1,11 +1,9 @@
-"""Heat maps of alignments and training curves, for files, notebooks and terminals."""
+"""Heat maps of alignments for files, notebooks and terminals, and training curves."""
 
 from __future__ import annotations
 
-import re
 import unicodedata
-import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from math import isfinite
 from pathlib import Path
@@ -99,16 +97,11 @@ def draw_html(panel: Panel) -> str:
     return f"<table>\n<caption>{escape(panel.title)}</caption>\n{body}\n</table>"
 
 
-def save_heat_maps(path: Path, panels: Sequence[Panel]) -> str | None:
-    """Draw heat maps side by side into a file; see ``_save_figure``."""
-    return _save_figure(path, lambda: _heat_maps(panels))
+def save_heat_maps(path: Path, panels: Sequence[Panel]) -> None:
+    """Draw heat maps side by side into an ``.svg``, ``.png`` or ``.pdf`` file.
 
-
-def _save_figure(path: Path, draw: Callable[[], Figure]) -> str | None:
-    """Write a figure to an ``.svg``, ``.png`` or ``.pdf`` file, atomically and reproducibly.
-
-    Matplotlib's global state is left alone, and labels in SVG are outlines, which need no fonts.
-    Returns a remark on characters that no installed font has, or None.
+    The file is written atomically, and the same picture gives the same bytes. Matplotlib's global
+    state is left alone. Labels in SVG are outlines, which need no fonts.
     """
     suffix = path.suffix.lower()
     if suffix not in KINDS:
@@ -128,17 +121,10 @@ def _save_figure(path: Path, draw: Callable[[], Figure]) -> str | None:
         "svg.hashsalt": "hardalign",
         "pdf.fonttype": 42,
     }
-    with mpl.rc_context(settings), warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        figure = draw()
+    with mpl.rc_context(settings):
+        figure = _heat_maps(panels)
         with whole_file(path) as file:
             figure.savefig(file, format=suffix[1:], metadata=KINDS[suffix], bbox_inches="tight")
-    glyphs = (re.match(r"Glyph (\d+) ", str(warning.message)) for warning in caught)
-    missing = dict.fromkeys(chr(int(glyph[1])) for glyph in glyphs if glyph)
-    if not missing:
-        return None
-    names = ", ".join(f"{c!r} (U+{ord(c):04X})" for c in missing)
-    return f"no installed font has {names}: a box stands there; install one, such as Noto"
 
 
 def _heat_maps(panels: Sequence[Panel]) -> Figure:
@@ -193,43 +179,13 @@ def _heat_map(ax: Axes, panel: Panel, cell: float) -> QuadMesh:
 def curve_text(epochs: Sequence[Mapping[str, Any]]) -> str:
     """Return training curves as text: first value, sparkline, last value."""
     lines = []
-    for name, values in _curves(epochs).items():
-        low, high = min(values), max(values)
-        span = (high - low) or 1.0
-        bars = "".join(BARS[round((value - low) / span * (len(BARS) - 1))] for value in values)
-        lines.append(f"{name:<20} {values[0]:>8.4g} {bars} {values[-1]:.4g}")
-    return "\n".join(lines)
-
-
-def save_curves(path: Path, epochs: Sequence[Mapping[str, Any]], title: str) -> str | None:
-    """Draw loss, accuracy and learning rate by epoch into a file; see ``_save_figure``."""
-
-    def draw() -> Figure:
-        from matplotlib.figure import Figure
-
-        curves = _curves(epochs)
-        figure = Figure((4.5, 1.8 * len(curves)), dpi=100, layout="constrained")
-        axes = figure.subplots(len(curves), 1, sharex=True, squeeze=False)[:, 0]
-        for ax, (name, values) in zip(axes, curves.items(), strict=True):
-            ax.plot(range(1, len(values) + 1), values, marker=".", color="#08519c")
-            ax.set_title(name, fontsize=9, loc="left")
-            ax.grid(alpha=0.3)
-        axes[-1].set_xlabel("epoch")
-        axes[-1].xaxis.get_major_locator().set_params(integer=True)
-        figure.suptitle(printable(title), fontsize=10)
-        return figure
-
-    return _save_figure(path, draw)
-
-
-def _curves(epochs: Sequence[Mapping[str, Any]]) -> dict[str, list[float]]:
-    """Return the values of each field that every epoch has, by title."""
-    columns = {name: [row.get(field) for row in epochs] for field, name in CURVES.items()}
-    curves = {
-        name: values
-        for name, values in columns.items()
-        if values and all(isinstance(value, int | float) and isfinite(value) for value in values)
-    }
-    if not curves:
+    for field, name in CURVES.items():
+        values: list[Any] = [row.get(field) for row in epochs]
+        if all(isinstance(value, int | float) and isfinite(value) for value in values) and values:
+            low, high = min(values), max(values)
+            span = (high - low) or 1.0
+            bars = "".join(BARS[round((value - low) / span * (len(BARS) - 1))] for value in values)
+            lines.append(f"{name:<20} {values[0]:>8.4g} {bars} {values[-1]:.4g}")
+    if not lines:
         raise HardalignError("there are no epochs to draw: metrics.jsonl has no figures")
-    return curves
+    return "\n".join(lines)

@@ -44,10 +44,9 @@ def test_writes_pictures(command: Command, model: Path, tmp_path: Path) -> None:
 def test_missing_glyphs_are_told(command: Command, model: Path, tmp_path: Path) -> None:
     result = command("plot", model, "a\U00080000", "A", "--output", tmp_path / "a.svg")
     assert result.code == 0
-    unknown, missing = result.err.splitlines()
+    unknown, missing, *_ = result.err.splitlines()
     assert "never seen" in unknown
-    assert "no installed font has" in missing
-    assert "U+80000" in result.err
+    assert "Glyph 524288" in missing
 
 
 @pytest.mark.filterwarnings("always")
@@ -78,16 +77,14 @@ def test_tags(command: Command, tmp_path: Path) -> None:
     assert result.out == command("plot", model, "ab\tN;V", "A").out
 
 
-def test_a_run(command: Command, model: Path, tmp_path: Path) -> None:
+def test_a_run(command: Command, model: Path) -> None:
     assert_complains(command("plot", model), "metrics.jsonl")
     metrics = [{"epoch": k, "loss": 3.0 - k, "learning_rate": 0.1} for k in range(3)]
     (model / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in metrics))
     loss, rate = command("plot", model).out.splitlines()
     assert loss.split() == ["loss", "3", "█▅▁", "1"]
     assert rate.startswith("learning rate")
-    path = tmp_path / "a.pdf"
-    assert command("plot", model, "--output", path).code == 0
-    assert path.read_bytes().startswith(b"%PDF")
-    assert_complains(command("plot", model, "--tags", "N"), "--tags")
+    for option in ("--tags", "--output"):
+        assert_complains(command("plot", model, option, "a.pdf"), "need a source")
     (model / "metrics.jsonl").write_text("{")
     assert_complains(command("plot", model), "line 1")

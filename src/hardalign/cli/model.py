@@ -126,7 +126,7 @@ def plot(
 
     Rows are target symbols, columns source symbols, ⊢ and ⊣ are begin and end. What the weights
     are stands above: the posterior of the alignment, attention weights, or one path. Without a
-    source, loss, accuracy and learning rate of a training run are drawn, epoch by epoch.
+    source, loss, accuracy and learning rate of a training run are printed as curves.
 
     Args:
         source: The source string.
@@ -138,9 +138,9 @@ def plot(
             matplotlib, which the extra plot brings.
     """
     if source is None:
-        if beside is not None or tags is not None:
-            raise HardalignError("--beside and --tags need a source to draw")
-        _plot_run(model, output)
+        if beside is not None or tags is not None or output is not None:
+            raise HardalignError("--beside, --tags and --output need a source to draw")
+        _plot_run(model)
         return
     question = source if tags is None else f"{source}\t{tags}"
     texts, alignments = [], []
@@ -162,9 +162,9 @@ def plot(
         print(alignment)
 
 
-def _plot_run(model: str, output: Path | None) -> None:
-    """Draw the curves of a run: of a model folder, or of a run of ``reproduce``."""
-    from hardalign.plot import curve_text, save_curves
+def _plot_run(model: str) -> None:
+    """Print the curves of a run: of a model folder, or of a run of ``reproduce``."""
+    from hardalign.plot import curve_text
 
     path = find_model(model) / METRICS
     if not path.is_file():
@@ -175,10 +175,7 @@ def _plot_run(model: str, output: Path | None) -> None:
             epochs.append(dict(loads(line)))
         except (ValueError, TypeError):
             raise HardalignError(f"{path}, line {number}: this is no JSON object") from None
-    if output is None:
-        print(curve_text(epochs))
-    else:
-        note(save_curves(output, epochs, model))
+    print(curve_text(epochs))
 
 
 def export(model: opt.Model, file: Annotated[Path, Positional, opt.arg("FILE.onnx")]) -> None:

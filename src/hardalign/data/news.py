@@ -48,7 +48,7 @@ class _Parser:
         self._line: int | None = None  # where the open <Name> began
         self._texts: dict[str, list[str]] = {}  # of the open <Name>, by element
         self._pieces: list[str] | None = None  # of the text of the open element
-        self._expat = expat.ParserCreate("utf-8", intern=None)  # type: ignore[arg-type]
+        self._expat = expat.ParserCreate("utf-8", intern=None)
         self._expat.StartElementHandler = self._start
         self._expat.EndElementHandler = self._end
         self._expat.CharacterDataHandler = self._text
