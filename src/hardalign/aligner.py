@@ -18,8 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice, pairwise
-from typing import NamedTuple
+from itertools import groupby, islice
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,82 +32,40 @@ Pair = tuple[Sequence[int], Sequence[int]]
 Path = list[tuple[int | None, int | None]]
 """(j, i) substitutes, (j, None) deletes, (None, i) inserts; positions count from 0."""
 Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
 BATCH_CELLS = 1 << 15
-"""The cells of a batch: enough to hide Python, few enough for caches."""
+"""Grid cells in a batch: enough to hide Python's overhead, few enough for caches."""
 BLOCK = 4096
 """Pairs of a stream aligned at a time."""
-_INTEGERS = 2.0**30  # best paths are sought on log-probabilities in multiples of its inverse
-_DELETE, _INSERT, _SUBSTITUTE = range(3)
+FIXED_POINT = 2.0**30
+"""Viterbi scores are integers, multiples of its inverse."""
 
 
-class GridBatch(NamedTuple):
-    """The grids of some pairs, padded to the longest strings among them."""
+def batches(pairs: Sequence[Pair], shape: tuple[int, ...]) -> Iterator[tuple[list[int], Ints]]:
+    """Cut pairs into batches of equal lengths, of at most BATCH_CELLS cells where possible.
 
-    places: list[int]  # of its pairs among all pairs
-    rows: int  # J, the length of the longest source
-    columns: int  # I, the length of the longest target
-    operations: NDArray[np.intp]  # [cells, B] of the flat table, for the score of every cell
-    ends: tuple[NDArray[np.intp], NDArray[np.intp]]  # each [B]: the pairs' last cells, 0 … B - 1
+    Yields:
+        The indices of the pairs, and their grids [J + 1, I + 1, B]: an operation in the flat table
+        for each cell, at (j, i) the substitution, at (j, 0) the deletion, at (0, i) the insertion.
+    """
 
+    def lengths(index: int) -> tuple[int, int]:
+        return len(pairs[index][0]), len(pairs[index][1])
 
-class Diagonal(NamedTuple):
-    """The inner cells with the same j + i, from which none of them depends on another."""
-
-    here: slice  # (j, i)
-    above: slice  # (j - 1, i), from where x_j is deleted
-    left: slice  # (j, i - 1), from where y_i is inserted
-    corner: slice  # (j - 1, i - 1), from where x_j is substituted
-    deletions: slice  # (j, 0), the scores of the deletions
-    insertions: slice  # (0, i), the scores of the insertions
+    for (rows, columns), same in groupby(sorted(range(len(pairs)), key=lengths), lengths):
+        size = max(1, BATCH_CELLS // ((rows + 1) * (columns + 1)))
+        while part := list(islice(same, size)):
+            source = _ids([pairs[k][0] for k in part], shape[0])  # [J + 1, B]
+            target = _ids([pairs[k][1] for k in part], shape[1])  # [I + 1, B]
+            yield part, source[:, None] * shape[1] + target
 
 
-def diagonals(rows: int, columns: int) -> Iterator[Diagonal]:
-    """Yield the diagonals of a grid in the order in which they can be filled."""
-    width = columns + 1
-    for diagonal in range(2, rows + columns + 1):
-        first, last = max(1, diagonal - columns), min(rows, diagonal - 1)  # of j
-        if first > last:
-            continue
-        start = first * width + diagonal - first
-        stop = start + (last - first) * columns + 1
-        here, above, left, corner = (
-            slice(start - back, stop - back, columns) for back in (0, width, 1, width + 1)
-        )
-        deletions = slice(first * width, last * width + 1, width)
-        insertions = slice(diagonal - first, diagonal - last - 1, -1)
-        yield Diagonal(here, above, left, corner, deletions, insertions)
-
-
-def batches(pairs: Sequence[Pair], shape: tuple[int, ...]) -> Iterator[GridBatch]:
-    """Cut the pairs into batches of similar lengths, of at most BATCH_CELLS padded cells each."""
-    places = sorted(range(len(pairs)), key=lambda k: (len(pairs[k][0]), len(pairs[k][1])))
-    starts: list[int] = []
-    longest = 0
-    for place, (x, y) in enumerate(pairs[k] for k in places):
-        longest = max(longest, len(y))
-        if not starts or (place + 1 - starts[-1]) * (len(x) + 1) * (longest + 1) > BATCH_CELLS:
-            starts.append(place)
-            longest = len(y)
-    for start, end in pairwise([*starts, len(places)]):
-        part = places[start:end]
-        source = _padded([pairs[k][0] for k in part], shape[0])  # [J + 1, B]
-        target = _padded([pairs[k][1] for k in part], shape[1])  # [I + 1, B]
-        operations = source[:, None] * shape[1] + target  # [J + 1, I + 1, B]
-        width = len(target)
-        ends = np.array([len(pairs[k][0]) * width + len(pairs[k][1]) for k in part])
-        grid = operations.reshape(-1, len(part))
-        yield GridBatch(part, len(source) - 1, width - 1, grid, (ends, np.arange(len(part))))
-
-
-def _padded(strings: list[Sequence[int]], size: int) -> NDArray[np.intp]:
+def _ids(strings: list[Sequence[int]], size: int) -> Ints:
     """Return rows or columns of the table as an array [L + 1, B], 0 (nothing) first."""
-    longest = max(map(len, strings))
-    # Any symbol may fill up: what stands after the end of a string is never reached.
-    filled = [[*string, *[0] * (longest - len(string))] for string in strings]
-    padded = np.array(filled, np.intp) + 1  # [B, L]
-    if padded.size and not 0 < padded.min() <= padded.max() < size:
+    ids = np.array(strings, np.intp).T + 1
+    if ids.size and not 0 < ids.min() <= ids.max() < size:
         raise ValueError(f"ids must be from 0 to {size - 2}")
-    return np.pad(padded.reshape(len(strings), longest).T, ((1, 0), (0, 0)))
+    return np.pad(ids, ((1, 0), (0, 0)))
 
 
 def fit(
@@ -129,8 +86,8 @@ def fit(
     # Large alphabets have millions of operations, of which few can occur in any pair. The others
     # share one weight, and have no place in the arrays that every step goes through.
     usable = np.zeros(shape[0] * shape[1], bool)
-    for batch in batches(pairs, shape):
-        usable[batch.operations] = True
+    for _, operations in batches(pairs, shape):
+        usable[operations] = True
     usable[0] = True  # to do nothing, which has weight 0, is first
     places = usable.cumsum(dtype=np.int32) - 1  # of the operations that can occur among those alone
     others = usable.size - int(places[-1]) - 1
@@ -139,10 +96,10 @@ def fit(
     for _ in range(iterations):
         scores, _ = _normalised(weights, other_weight, others)
         weights, other_weight = np.full_like(weights, smoothing), smoothing
-        for batch in batches(pairs, shape):
-            operations = places[batch.operations]  # [cells, B]
-            counts = _expected_counts(scores[operations], batch)
-            weights += np.bincount(operations.ravel(), counts.ravel(), weights.size)
+        for _, operations in batches(pairs, shape):
+            used = places[operations]
+            counts = _expected_counts(scores[used])
+            weights += np.bincount(used.ravel(), counts.ravel(), weights.size)
     scores, other_score = _normalised(weights, other_weight, others)
     table = np.full(shape, other_score)
     table.ravel()[usable] = scores
@@ -158,29 +115,28 @@ def align(table: ArrayLike, pairs: Sequence[Pair]) -> list[Path]:
     """
     table = np.asarray(table)
     paths: list[Path] = [[]] * len(pairs)
-    for batch in batches(pairs, table.shape):
+    for places, operations in batches(pairs, table.shape):
         # Sums of integers below 2^53 are exact in any order, so that ties are ties, not rounding.
-        scores = np.rint(table.ravel()[batch.operations].astype(np.float64) * _INTEGERS)
-        maxima = _borders(scores, batch)  # [cells, B], the score of the best path to every cell
-        for cells in diagonals(batch.rows, batch.columns):
-            maxima[cells.here] = _ways(maxima, scores, cells).max(axis=0)
+        scores = np.rint(table.ravel()[operations].astype(np.float64) * FIXED_POINT)
+        maxima = totals(scores, np.maximum)
         # Walking cell by cell is no work for arrays, so to plain lists.
-        columns = (array.T.tolist() for array in (maxima, scores))
-        for place, best, score in zip(batch.places, *columns, strict=True):
+        grids = (grid.reshape(-1, len(places)).T.tolist() for grid in (maxima, scores))
+        for place, *grid in zip(places, *grids, strict=True):
             x, y = pairs[place]
-            paths[place] = _trace(best, score, len(x), len(y), batch.columns + 1)
+            paths[place] = _trace(*grid, len(x), len(y))
     return paths
 
 
-def _trace(best: list[float], scores: list[float], j: int, i: int, width: int) -> Path:
-    """Walk from cell (j, i) of the best scores back to (0, 0)."""
+def _trace(best: list[float], scores: list[float], j: int, i: int) -> Path:
+    """Walk from the last cell (j, i) of the best scores back to (0, 0)."""
     path: Path = []
+    width = i + 1
     while j or i:
         cell = j * width + i
-        if i and best[cell] == best[cell - 1] + scores[i]:
+        if j == 0 or (i and best[cell] == best[cell - 1] + scores[i]):
             i -= 1
             path.append((None, i))
-        elif j and best[cell] == best[cell - width] + scores[j * width]:
+        elif i == 0 or best[cell] == best[cell - width] + scores[j * width]:
             j -= 1
             path.append((j, None))
         else:
@@ -198,62 +154,31 @@ def _normalised(weights: Floats, other_weight: float, others: int) -> tuple[Floa
         return np.log(weights / total), math.log(other_weight / total)
 
 
-def _expected_counts(scores: Floats, batch: GridBatch) -> Floats:
+def _expected_counts(scores: Floats) -> Floats:
     """Return the expected uses [J + 1, I + 1, B] of the operations over all paths, the E step."""
-    _, shares = _sums(scores, batch)
-    # One path of each pair flows back from its last cell, dividing at every cell.
-    flow = np.zeros_like(shares[0])  # [cells, B] posterior probability of a path through the cell
-    flow[batch.ends] = 1
-    for cells in reversed(list(diagonals(batch.rows, batch.columns))):
-        for way, before in enumerate((cells.above, cells.left, cells.corner)):
-            flow[before] += flow[cells.here] * shares[way, cells.here]
-    grid = (batch.rows + 1, batch.columns + 1, -1)
-    flow = flow.reshape(grid)
-    flow[:, 0] = flow[::-1, 0].cumsum(0)[::-1]
-    flow[0, 1:] = flow[0, :0:-1].cumsum(0)[::-1]
-    shares = shares.reshape(3, *grid)
-    counts = flow * shares[_SUBSTITUTE]  # [J + 1, I + 1, B]
-    counts[:, 0] = np.einsum("jib,jib->jb", flow, shares[_DELETE])
-    counts[0] = np.einsum("jib,jib->ib", flow, shares[_INSERT])
-    counts[0, 0] = 0
-    return np.asarray(counts, np.float64)
+    before = totals(scores, np.logaddexp)
+    after = totals(np.roll(scores[::-1, ::-1], 1, (0, 1)), np.logaddexp)[::-1, ::-1]
+    after = after - before[-1, -1]  # the logarithm of a path's share in the sum over all paths
+    counts = np.zeros_like(scores)
+    counts[1:, 1:] = np.exp(before[:-1, :-1] + scores[1:, 1:] + after[1:, 1:])
+    counts[1:, 0] = np.exp(before[:-1] + scores[1:, :1] + after[1:]).sum(1)
+    counts[0, 1:] = np.exp(before[:, :-1] + scores[0, 1:] + after[:, 1:]).sum(0)
+    return counts
 
 
-def _sums(scores: Floats, batch: GridBatch) -> tuple[Floats, Floats]:
-    """Sum over all paths to every cell: log-sums [cells, B], and the shares [3, cells, B] in them.
+def totals(scores: Floats, add: np.ufunc) -> Floats:
+    """Combine the scores of all paths to every cell of grids [J + 1, I + 1, B].
 
-    The shares are those of deletion, insertion and substitution. No cell depends on later ones, so
-    padding needs no mask.
+    ``add`` is ``np.logaddexp`` for the forward algorithm, ``np.maximum`` for Viterbi.
     """
-    total = _borders(scores, batch)
-    shares = np.zeros((3, *scores.shape))
-    shares[_DELETE, :: batch.columns + 1] = 1
-    shares[_INSERT, : batch.columns + 1] = 1
-    for cells in diagonals(batch.rows, batch.columns):
-        ways = _ways(total, scores, cells)
-        top = ways.max(axis=0)
-        ways -= top
-        np.exp(ways, out=ways)
-        sums = ways.sum(axis=0)
-        total[cells.here] = np.log(sums) + top
-        shares[:, cells.here] = ways / sums
-    return total, shares
-
-
-def _ways(values: Floats, scores: Floats, cells: Diagonal) -> Floats:
-    """Score the three ways into the cells of a diagonal: [3, cells, B]."""
-    deleted = values[cells.above] + scores[cells.deletions]
-    inserted = values[cells.left] + scores[cells.insertions]
-    return np.stack([deleted, inserted, values[cells.corner] + scores[cells.here]])
-
-
-def _borders(scores: Floats, batch: GridBatch) -> Floats:
-    """Fill the cells that one path alone leads to, by deletions or by insertions: [cells, B]."""
-    values = np.zeros_like(scores)
-    width = batch.columns + 1
-    values[width::width] = scores[width::width].cumsum(0)
-    values[1:width] = scores[1:width].cumsum(0)
-    return values
+    grid = np.zeros_like(scores)
+    insertions = grid[0]
+    insertions[1:] = scores[0, 1:].cumsum(0)
+    for j in range(1, len(scores)):
+        row = grid[j - 1] + scores[j, 0]  # x_j is deleted
+        row[1:] = add(row[1:], grid[j - 1, :-1] + scores[j, 1:])  # or substituted
+        grid[j] = add.accumulate(row - insertions) + insertions
+    return grid
 
 
 def align_actions(table: ArrayLike, pairs: Sequence[Encoded], step: int) -> list[list[int]]:
