@@ -36,7 +36,7 @@ class Words:
     def letters_only(self, xp: Ops) -> Words:
         """Return the words without their tags: begin, letters, end, padding."""
         lengths = self.lengths - self.tag_counts
-        position = xp.arange(xp.longest(lengths), self.symbols)
+        position = xp.arange(lengths.max(), self.symbols)
         column = position + xp.where(position > 0, self.tag_counts[:, None], 0)  # [B, J']
         inside = position < lengths[:, None]
         letters = xp.take(self.symbols, xp.where(inside, column, 0), 1)

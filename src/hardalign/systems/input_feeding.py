@@ -31,6 +31,8 @@ from hardalign.systems.parameters import Parameters
 Rule = Callable[[int, Array, Array], Array]
 """What is fed back: from a step's number i, log α(i) [P, k, J] and the queries [P, k, d_s] of k
 particles of each pair to the weights [P, k, J] of the source states that are mixed."""
+Choice = Callable[[Array], Array]
+"""From unnormalised log-probabilities [P, k, J] to positions [P, k]."""
 
 
 @dataclass(frozen=True)
@@ -107,8 +109,8 @@ class InputFeeding(AttentionModel):
         if state.log_alpha is not None:
             weights = self.fed_back(state, rows, symbols)
             fed = xp.tanh(fed + weights @ xp.rows(memory.key, word))
-        h, hidden = self.decoder.enter(symbols[:, None])(0, state.hidden, rows, fed[:, 0])
-        log_alpha, query = self.attend(h[:, None], memory, word)
+        h, hidden = self.decoder.step(state.hidden, rows, symbols, fed[:, 0])
+        log_alpha, query = self.attend(h, memory, word)
         now = State(memory, word, hidden, query)
         log_probs, cells = self.emit(log_alpha[:, 0], query, memory, word, tolerance)
         after = replace(now, log_alpha=log_alpha, cells=cells)
@@ -128,12 +130,12 @@ class InputFeeding(AttentionModel):
         """Follow targets step by step with k particles each, feeding back by a rule."""
         xp, word, rows = self.xp, targets.word, len(targets)
         key = xp.rows(memory.key, word)
-        feed = self.decoder.enter(xp.repeat(previous_symbols(xp, targets.symbols), particles))
+        feed = self.decoder.feed(xp.repeat(previous_symbols(xp, targets.symbols), particles))
         hidden = self.decoder.begin(rows * particles)
         fed = xp.zeros(key, rows * particles, key.shape[2])
         steps: list[tuple[Array, ...]] = []
         for i in range(targets.symbols.shape[1]):
-            h, hidden = feed(i, hidden, None, fed)  # [P·k, hidden]
+            h, hidden = feed(i, hidden, fed)  # [P·k, 1, hidden]
             log_alpha, query = self.attend(h.reshape(rows, particles, -1), memory, word)
             weights = rule(i, log_alpha, query)
             joint = xp.tanh(query + weights @ key)  # [P, k, d_s]
@@ -170,21 +172,19 @@ class HardFeed(InputFeeding):
     objective: ClassVar[Objective] = "particles"
 
     def fed_back(self, state: State, rows: Array | None, symbols: Array) -> Array:
-        return self.xp.best(self.xp.origins(state.cells, rows, symbols))[:, None]
+        origin = self.xp.origins(state.cells, rows, symbols)
+        return self.xp.one_hot(origin.argmax(-1), origin)[:, None]
 
-    def choose(self, choice: Callable[[Array], Array], memory: Memory, targets: Targets) -> Rule:
-        """Return the rule that chooses one position by log α_j(i) + log p(y_i | j).
-
-        ``choice`` maps unnormalised log-probabilities [P, k, J] to one-hot weights.
-        """
+    def rule(self, choose: Choice, memory: Memory, targets: Targets) -> Rule:
+        """Return the rule that feeds back one position, chosen by log α_j(i) + log p(y_i | j)."""
         mask = targets.mask(self.xp)
 
         def rule(i: int, log_alpha: Array, query: Array) -> Array:
             zeros = self.xp.zeros(targets.lengths, 1, log_alpha.shape[1])
             output = self.output(query, memory, targets.word)
             classes, inside = targets.classes[:, i, None] + zeros, mask[:, i, None] | (zeros > 0)
-            with self.xp.constant():
-                return choice(self.xp.log_joint(log_alpha, output, classes, inside))
+            log_joint = self.xp.log_joint(log_alpha, output, classes, inside)
+            return self.xp.one_hot(choose(log_joint), log_joint)
 
         return rule
 
@@ -199,7 +199,8 @@ class HardFeed(InputFeeding):
 
     def follow(self, memory: Memory, targets: Targets) -> Lattice:
         """Return the lattice under the rule: positions are independent given what is fed back."""
-        trace = self.trace(memory, targets, self.choose(self.xp.best, memory, targets))
+        rule = self.rule(lambda log_joint: log_joint.argmax(-1), memory, targets)
+        trace = self.trace(memory, targets, rule)
         log_joint = self.log_joint(trace, memory, targets)[:, :, 0]
         return IndependentLattice(self.xp, log_joint, targets.mask(self.xp))
 
@@ -213,11 +214,9 @@ class HardFeed(InputFeeding):
         xp, step = self.xp, iter(range(noise.shape[1]))
 
         def drawn(log_joint: Array) -> Array:
-            weights = xp.exp(xp.log_softmax(log_joint))
-            position = draw(weights, noise[:, next(step)])
-            return np.eye(weights.shape[-1], dtype=weights.dtype)[position]
+            return draw(xp.exp(xp.log_softmax(log_joint)), noise[:, next(step)])
 
-        rule = HardFeed.choose(self, drawn, memory, targets)  # whatever decoding feeds back
+        rule = HardFeed.rule(self, drawn, memory, targets)  # whatever decoding feeds back
         trace = self.trace(memory, targets, rule, noise.shape[2])
         sums = xp.logsumexp(self.log_joint(trace, memory, targets))  # [P, I, k]
         weights = np.where(targets.mask(xp)[:, :, None], sums, 0).sum(1)
@@ -230,7 +229,8 @@ class HardFeedReinforce(HardFeed):
     objective: ClassVar[Objective] = "paths"
 
     def fed_back(self, state: State, rows: Array | None, symbols: Array) -> Array:
-        return self.xp.best(self.xp.rows(state.log_alpha, rows))
+        log_alpha = self.xp.rows(state.log_alpha, rows)
+        return self.xp.one_hot(log_alpha.argmax(-1), log_alpha)
 
-    def choose(self, choice: Callable[[Array], Array], memory: Memory, targets: Targets) -> Rule:
-        return lambda _i, log_alpha, _query: choice(log_alpha)
+    def rule(self, choose: Choice, memory: Memory, targets: Targets) -> Rule:
+        return lambda _i, log_alpha, _query: self.xp.one_hot(choose(log_alpha), log_alpha)

@@ -144,12 +144,13 @@ class Monotonic(Model):
         xp, memory, word = self.xp, state.memory, self.xp.rows(state.word, rows)
         pointer = xp.rows(state.pointer, rows) + (symbols == self.step_action)
         seen = self._seen(memory, word, pointer[:, None])[:, 0]
-        h, hidden = self.decoder.enter(symbols[:, None])(0, state.hidden, rows, seen)
+        h, hidden = self.decoder.step(state.hidden, rows, symbols, seen)
         at_end = pointer == xp.rows(memory.last, word)
         columns = xp.rows(memory.columns, word)
-        alpha = xp.where(columns == pointer[:, None], 1.0, xp.zeros(h, 1))
+        alpha = xp.where(columns == pointer[:, None], 1.0, xp.zeros(seen, 1))
         after = State(memory, word, pointer, hidden)
-        return Step(xp.log_softmax(self._logits(h, at_end)), alpha, after)
+        log_probs = xp.log_softmax(self._logits(h, at_end[:, None]))
+        return Step(log_probs[:, 0], alpha, after)
 
     def _seen(self, memory: Memory, word: Array | None, pointer: Array) -> Array:
         """Return what the decoder reads [P, K, ·] at pointers [P, K]."""
@@ -178,7 +179,7 @@ class Monotonic(Model):
         h = self.decoder.follow(previous_symbols(xp, actions), self._seen(memory, word, pointer))
         at_end = pointer == xp.rows(memory.last, word)[:, None]
         classes = (actions - END).clip(0)
-        scores = xp.log_prob(self._logits(xp.dense(h), at_end), classes)
+        scores = xp.log_prob(self._logits(h, at_end), classes)
         scores = xp.where(actions == PAD, 0.0, scores)
         written = ((~stepped) * 1).cumsum(1) - (~stepped) * 1  # symbols before each action
         place = written[:, :, None] == xp.arange(targets.symbols.shape[1], actions)  # [P, K, I]

@@ -20,20 +20,20 @@ of k of them is, on average, a lower bound of log p(y | x) that rises with k.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from hardalign.config import ModelConfig
 from hardalign.data.vocabulary import PAD, RESERVED, Encoded, Vocabulary
 from hardalign.errors import HardalignError
 from hardalign.systems.batch import Targets, Words, previous_symbols
 from hardalign.systems.monotonic import Monotonic
+from hardalign.systems.ops import Array
 from hardalign.systems.ops.torch import TorchOps
 from hardalign.systems.ops.torch_kernels import log_emission
 from hardalign.systems.parameters import ALIGNER_TABLE, Parameter
@@ -56,23 +56,19 @@ class Batch:
 
     def to(self, device: torch.device) -> Batch:
         """Return the same batch on another device."""
+        return self._map(lambda tensor: tensor.to(device, non_blocking=True))
 
-        def moved(*tensors: Tensor) -> Any:
-            return (tensor.to(device, non_blocking=True) for tensor in tensors)
-
+    def _map(self, function: Callable[[Array], Tensor]) -> Batch:
         words, targets = self.words, self.targets
-        return Batch(
-            Words(*moved(words.symbols, words.lengths, words.tag_counts)),
-            Targets(None, *moved(targets.symbols, targets.lengths)),
-        )
+        arrays = (words.symbols, words.lengths, words.tag_counts)
+        symbols, lengths = map(function, (targets.symbols, targets.lengths))
+        return Batch(Words(*map(function, arrays)), Targets(None, symbols, lengths))
 
 
 def collate(pairs: Sequence[Encoded]) -> Batch:
     """Return pairs as a batch, padded to the longest of them."""
-    words, targets = Words.of(pairs), Targets.of(None, [pair.target for pair in pairs])
-    tensors = map(torch.from_numpy, (words.symbols, words.lengths, words.tag_counts))
-    symbols, lengths = map(torch.from_numpy, (targets.symbols, targets.lengths))
-    return Batch(Words(*tensors), Targets(None, symbols, lengths))
+    targets = Targets.of(None, [pair.target for pair in pairs])
+    return Batch(Words.of(pairs), targets)._map(torch.from_numpy)
 
 
 class Network(nn.Module):
@@ -93,7 +89,9 @@ class Network(nn.Module):
         for name, parameter in declared.items():
             self._declare(name, parameter)
         self.xp = TorchOps(config)
-        self.system: Any = kind(self.xp, config, vocabulary, _Parameters(self, list(declared)))
+        self._tensors: dict[str, Tensor] = {}
+        self._apply(lambda tensor: tensor)
+        self.system: Any = kind(self.xp, config, vocabulary, self._tensors)
         if isinstance(self.system, Monotonic):
             self.prepare([])
 
@@ -117,6 +115,12 @@ class Network(nn.Module):
             module.register_parameter(leaf, nn.Parameter(value))
         else:
             module.register_buffer(leaf, value)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Network:
+        """Move or convert the tensors, where torch may replace them."""
+        super()._apply(fn, recurse)
+        self._tensors |= dict(chain(self.named_parameters(), self.named_buffers()))
+        return self
 
     def train(self, mode: bool = True) -> Network:
         """Switch dropout on or off."""
@@ -179,26 +183,6 @@ class Network(nn.Module):
         return centred
 
 
-class _Parameters(Mapping[str, Tensor]):
-    """A network's tensors by their dotted names, whatever torch replaces them by."""
-
-    def __init__(self, network: nn.Module, names: Sequence[str]) -> None:
-        paths = {name: name.rpartition(".") for name in names}
-        self._where = {
-            name: (network.get_submodule(path), leaf) for name, (path, _, leaf) in paths.items()
-        }
-
-    def __getitem__(self, name: str) -> Tensor:
-        module, leaf = self._where[name]
-        return getattr(module, leaf)  # type: ignore[no-any-return]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._where)
-
-    def __len__(self) -> int:
-        return len(self._where)
-
-
 def positions(network: Network, batch: Batch) -> Tensor:
     """Return the loss of `hard-sampled`: at each step some positions drawn from α.
 
@@ -230,7 +214,7 @@ def paths(network: Network, batch: Batch) -> Tensor:
     """
     model, xp, targets = network.system, network.xp, batch.targets
     memory = model.read(batch.words)
-    rule = model.choose(lambda log_probs: one_hot(draw(log_probs), log_probs), memory, targets)
+    rule = model.rule(draw, memory, targets)
     trace = model.trace(memory, targets, rule, model.config.samples)
     logits = xp.project(trace.joint, *memory.weights["output"])
     classes = targets.classes.unsqueeze(2).expand(logits.shape[:3])
@@ -252,7 +236,7 @@ def particles(network: Network, batch: Batch) -> Tensor:
     """
     model, xp, targets = network.system, network.xp, batch.targets
     memory, k = model.read(batch.words), model.config.samples
-    rule = model.choose(lambda joint: one_hot(draw(joint.log_softmax(-1)), joint), memory, targets)
+    rule = torch.no_grad()(model.rule(draw, memory, targets))
     trace = model.trace(memory, targets, rule, k)
     log_weights = xp.logsumexp(model.log_joint(trace, memory, targets))  # [B, I, k]
     log_weights = log_weights.masked_fill(~targets.mask(xp).unsqueeze(2), 0.0)
@@ -269,17 +253,12 @@ LOSSES: dict[str, Callable[[Network, Batch], Tensor]] = {
 
 @torch.no_grad()
 def draw(log_probs: Tensor) -> Tensor:
-    """Draw one position [...] from each distribution [..., J], −inf at padding.
+    """Draw one position [...] by unnormalised log-probabilities [..., J], −inf at padding.
 
     An exponential race: of clocks that ring at rate α_j, the first is j with probability α_j. A
     position of probability zero never wins, which a cumulative sum could not promise.
     """
-    return (log_probs.exp() / torch.empty_like(log_probs).exponential_()).argmax(-1)
-
-
-def one_hot(position: Tensor, like: Tensor) -> Tensor:
-    """Return weights [..., J], 1 at one position [...] and 0 elsewhere."""
-    return F.one_hot(position, like.shape[-1]).to(like.dtype)
+    return (log_probs.softmax(-1) / torch.empty_like(log_probs).exponential_()).argmax(-1)
 
 
 def leave_one_out(rewards: Tensor) -> Tensor:

@@ -1,16 +1,18 @@
-"""The array operations over which every system is defined, and which exist three times.
+"""The array operations in which every system is defined.
 
-``numpy.py`` answers, ``torch.py`` learns and ``onnx.py`` records a graph. What makes an engine fast
-stays behind these operations. The kernels are defined here in a few lines each: tests hold the fast
-versions equal to these, and these to loops over all alignments.
+There are three engines: ``numpy.py`` for inference, ``torch.py`` for training, and ``onnx.py``,
+which records a graph. Whatever makes an engine fast stays behind these operations. Where an engine
+does not override an operation, the plain definition here applies; tests compare the fast kernels
+with the plain ones, and these with loops over all alignments.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol
+
+import numpy as np
 
 from hardalign.data.vocabulary import END
 
@@ -23,9 +25,9 @@ Cells = Any
 Transitions = Callable[[slice], Array]
 """From a slice of the steps to log p(a_i = j | a_{i-1} = k, y_<i, x), [P, I', J, J] at
 [:, i, k, j]."""
-Feed = Callable[[int, Hidden, "Array | None", Array], "tuple[Array, Hidden]"]
-"""From a step's number, a state, the rows [N] that go on (None: all) and a vector [N, E] for each
-to the decoder's outputs [N, H] and its next state."""
+Feed = Callable[[int, Hidden, Array], "tuple[Array, Hidden]"]
+"""From the index of a step, a state and an extra vector [N, E] for each row to the decoder's
+outputs [N, 1, H] and its next state."""
 Encoder = Callable[[Array, Array], Array]
 """A bidirectional LSTM, unaffected by padding: from source symbols [B, J], those out of vocabulary
 as unknown, and their lengths [B] to states [B, J, 2H]."""
@@ -56,21 +58,26 @@ class Decoder(Protocol):
     def begin(self, rows: int, extra: Array | None = None) -> Hidden:
         """Return the initial state; ``extra`` [rows, E] is the same at every step."""
 
-    def step(self, hidden: Hidden, rows: Array | None, symbols: Array) -> tuple[Array, Hidden]:
-        """Read one symbol [N] each, continuing ``rows`` [N]; return outputs [N, 1, H]."""
+    def step(
+        self, hidden: Hidden, rows: Array | None, symbols: Array, extra: Array | None = None
+    ) -> tuple[Array, Hidden]:
+        """Read one symbol [N] each, continuing ``rows`` [N] (None: all); return outputs [N, 1, H].
+
+        ``extra`` [N, E] is of this step only.
+        """
 
     def follow(self, previous: Array, extra: Array | None) -> Array:
         """Read whole strings [P, I]; return outputs [P, I, H]; extra is [P, E] or [P, I, E]."""
 
-    def enter(self, symbols: Array) -> Feed:
-        """Prepare to read symbols [N, I] step by step, with a different extra vector each time."""
+    def feed(self, previous: Array) -> Feed:
+        """Prepare to read strings [N, I] step by step, with an extra vector for each step."""
 
 
 class Ops(Protocol):
-    """What an engine offers."""
+    """The operations of an engine."""
 
     learns: bool = False
-    """Whether parameters change, so that nothing can be prepared once for all."""
+    """Whether parameters change, so that nothing can be computed from them in advance."""
     never: float
     """log 0."""
 
@@ -86,9 +93,6 @@ class Ops(Protocol):
 
     def arange(self, stop: Any, like: Array) -> Array:
         """Return 0 … stop − 1 on the device of ``like``."""
-
-    def longest(self, lengths: Array) -> Any:
-        """Return the maximum of lengths."""
 
     def repeat(self, x: Array, times: int, axis: int = 0) -> Array:
         """Repeat each element of an axis, as ``numpy.repeat``."""
@@ -113,8 +117,10 @@ class Ops(Protocol):
     def rows(self, x: Array, index: Array | None) -> Array:
         """Return rows of an array; all of them where the index is None."""
 
-    def best(self, x: Array) -> Array:
-        """Return the argmax along the last axis, one-hot."""
+    def one_hot(self, position: Array, like: Array) -> Array:
+        """Return weights [..., J] like ``like``: 1 at one position [...], 0 elsewhere."""
+        is_there = self.arange(like.shape[-1], like) == position[..., None]
+        return self.where(is_there, 1.0, self.zeros(like, 1))
 
     def lookup(self, table: Array, symbols: Array, first: int) -> Array:
         """Return entries of a NumPy table of ints.
@@ -122,12 +128,9 @@ class Ops(Protocol):
         Symbols beyond its end, which are out of vocabulary, count on from − ``first``.
         """
 
-    def constant(self) -> AbstractContextManager[object]:
-        """Return a context without gradients."""
-        return nullcontext()
-
     def masked(self, x: Array, mask: Array) -> Array:
         """Return x where the mask is true and ``never`` elsewhere."""
+        return self.where(mask, x, self.never)
 
     # --- layers -------------------------------------------------------------------------------
 
@@ -136,9 +139,11 @@ class Ops(Protocol):
 
     def matrix(self, weight: Array) -> Array:
         """Return a weight [out, in] as ``project`` takes it: [in, out]."""
+        return np.ascontiguousarray(weight.T)  # as products of few vectors read it fastest
 
     def project(self, x: Array, matrix: Array, bias: Array | None = None) -> Array:
         """Return x M + b [..., out] of x [..., in], which an LSTM may have returned."""
+        return x @ matrix if bias is None else x @ matrix + bias
 
     def dense(self, x: Array) -> Array:
         """Return an LSTM's outputs as a plain array."""
@@ -153,8 +158,10 @@ class Ops(Protocol):
 
     def log_prob(self, logits: Array, classes: Array) -> Array:
         """Return log softmax(logits) [..., V] at the classes [...]."""
+        chosen = self.take(logits, classes[..., None], classes.ndim)
+        return chosen[..., 0] - self.logsumexp(logits)
 
-    # --- kernels, in their plain form -----------------------------------------------------------
+    # --- kernels --------------------------------------------------------------------------------
 
     def log_emission(self, output: Output) -> Array:
         """Return log p(· | j, y_<i, x) of every step, position and symbol, [N, I, J, V]."""

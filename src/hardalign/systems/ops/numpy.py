@@ -85,9 +85,6 @@ class NumpyOps(Ops):
     def arange(self, stop: Any, like: Array) -> Array:
         return np.arange(stop)
 
-    def longest(self, lengths: Array) -> int:
-        return int(lengths.max(initial=0))
-
     def repeat(self, x: Array, times: int, axis: int = 0) -> Array:
         return np.repeat(x, times, axis)
 
@@ -113,11 +110,8 @@ class NumpyOps(Ops):
     def rows(self, x: Array, index: Array | None) -> Array:
         return x if index is None else rows_of(x, index)
 
-    def best(self, x: Array) -> Array:
-        return np.eye(x.shape[-1], dtype=x.dtype)[x.argmax(-1)]
-
     def masked(self, x: Array, mask: Array) -> Array:
-        return x if mask.all() else np.where(mask, x, x.dtype.type(-np.inf))
+        return x if mask.all() else np.where(mask, x, -np.inf)
 
     def lookup(self, table: Array, symbols: Array, first: int) -> Array:
         beyond = symbols - len(table)
@@ -125,9 +119,6 @@ class NumpyOps(Ops):
 
     def embed(self, table: Array, index: Array) -> Array:
         return table[index]
-
-    def matrix(self, weight: Array) -> Array:
-        return np.ascontiguousarray(weight.T)  # as products of few vectors read it fastest
 
     def project(self, x: Array, matrix: Array, bias: Array | None = None) -> Array:
         if isinstance(x, Shared | EncoderStates):
@@ -146,10 +137,6 @@ class NumpyOps(Ops):
 
     def decoder(self, p: Mapping[str, Array]) -> Decoder:
         return Decoder(p)
-
-    def log_prob(self, logits: Array, classes: Array) -> Array:
-        chosen = np.take_along_axis(logits, classes[..., None], -1)[..., 0]
-        return chosen - logsumexp(logits)
 
     def log_joint(self, log_alpha: Array, output: Output, classes: Array, mask: Array) -> Array:
         """Compute possible cells in chunks, so that memory does not grow with |x|·|y|·|Σ|."""

@@ -181,55 +181,51 @@ class Decoder:
         )
 
     def begin(self, rows: int, extra: Array | None = None) -> Hidden:
-        if self._extra and extra is None:  # it comes with the symbols
-            layers = tuple(layer.begin(rows) for layer in self._layers)
-            return Hidden(layers, np.arange(rows))
         if extra is None:
             return self._empty._replace(row=np.zeros(rows, np.intp))
         values, row = np.unique(extra, axis=0, return_inverse=True)
         layers = tuple(layer.begin(len(values)) for layer in self._layers)
         return Hidden(layers, row.reshape(-1), self._extra_gates(values))
 
-    def step(self, hidden: Hidden, rows: Array | None, symbols: Array) -> tuple[Shared, Hidden]:
-        if hidden.layers is self._empty.layers:
-            after = Hidden(self._begun, np.zeros(len(symbols), np.intp))
+    def step(
+        self, hidden: Hidden, rows: Array | None, symbols: Array, extra: Array | None = None
+    ) -> tuple[Shared, Hidden]:
+        row = hidden.row if rows is None else rows_of(hidden.row, rows)
+        symbols = np.where(symbols < len(self._table), symbols, UNKNOWN)
+        same = hidden.extra
+        if extra is not None:  # no two hypotheses share it
+            gates = self._extra_gates(extra)
+            gates += self._table.take(symbols, 0)
+            after = Hidden(self._advance(gates, hidden.layers, row), np.arange(len(symbols)))
+        elif hidden.layers is self._empty.layers:
+            after = Hidden(self._begun, row)
         else:
-            row = hidden.row if rows is None else rows_of(hidden.row, rows)
-            parents, ids, row = distinct(row, self._known(symbols), len(self._table))
-            projected, extra = self._table.take(ids, 0), None
-            if hidden.extra is not None:
-                extra = hidden.extra[parents]
-                projected += extra
-            after = Hidden(self._advance(projected, hidden.layers, parents), row, extra)
+            parents, ids, row = distinct(row, symbols, len(self._table))
+            gates = self._table.take(ids, 0)
+            if same is not None:
+                same = same[parents]
+                gates += same
+            after = Hidden(self._advance(gates, hidden.layers, parents), row, same)
         return Shared(after.layers[-1].h, after.row[:, None]), after
 
-    def follow(self, previous: Array, extra: Array | None) -> Shared | Array:
-        if extra is not None and extra.ndim == 3:  # nothing is shared
-            feed, hidden, outputs = self.enter(previous), self.begin(len(previous)), []
-            for i in range(previous.shape[1]):
-                h, hidden = feed(i, hidden, None, extra[:, i])
-                outputs.append(h)
-            return np.stack(outputs, 1)
-        hidden = self.begin(len(previous), extra)
+    def follow(self, previous: Array, extra: Array | None) -> Shared:
+        changes = extra is not None and extra.ndim == 3
+        hidden = self.begin(len(previous), None if changes else extra)
         values, rows, count = [], [], 0
-        for symbols in previous.T:
-            shared, hidden = self.step(hidden, None, symbols)
+        for i, symbols in enumerate(previous.T):
+            now = extra[:, i] if extra is not None and changes else None
+            shared, hidden = self.step(hidden, None, symbols, now)
             values.append(shared.values)
             rows.append(shared.row + count)
             count += len(shared.values)
         return Shared(np.concatenate(values), np.concatenate(rows, 1))
 
-    def enter(self, symbols: Array) -> Feed:
-        def feed(i: int, hidden: Hidden, rows: Array | None, extra: Array) -> tuple[Array, Hidden]:
-            projected = self._extra_gates(extra)
-            projected += self._table[self._known(symbols[:, i])]
-            layers = self._advance(projected, hidden.layers, rows)
-            return layers[-1].h, Hidden(layers, np.arange(len(projected)))
+    def feed(self, previous: Array) -> Feed:
+        def step(i: int, hidden: Hidden, extra: Array) -> tuple[Array, Hidden]:
+            shared, after = self.step(hidden, None, previous[:, i], extra)
+            return shared.dense(), after
 
-        return feed
-
-    def _known(self, symbols: Array) -> Array:
-        return np.where(symbols < len(self._table), symbols, UNKNOWN)
+        return step
 
     def _extra_gates(self, vectors: Array) -> Array:
         """Return what extra vectors [N, E] add to the gates, [N, 4H]."""

@@ -70,6 +70,9 @@ class Recorded:
     def __neg__(self) -> Any:
         return self.graph("Neg", self)
 
+    def max(self) -> Any:
+        return self.graph("ReduceMax", self, keepdims=0)
+
     def sum(self, axis: int) -> Any:
         return self.graph("ReduceSum", self, np.array([axis]), keepdims=0)
 
@@ -146,8 +149,7 @@ class OnnxOps(Ops):
 
     exp, tanh, where = _node("Exp"), _node("Tanh"), _node("Where")
     embed, log_softmax = _node("Gather"), _node("LogSoftmax", axis=-1)
-    longest = _node("ReduceMax", keepdims=0)
-    stack = repeat = array = numpy = best = log_prob = log_joint = forward = _node()
+    stack = repeat = array = numpy = log_joint = forward = _node()
 
     def __init__(self, config: ModelConfig) -> None:
         self.config = config
@@ -187,19 +189,9 @@ class OnnxOps(Ops):
         assert index is None  # every row of a graph is a hypothesis
         return x
 
-    def masked(self, x: Array, mask: Array) -> Array:
-        return self.where(mask, x, self.never)
-
     def lookup(self, table: Array, symbols: Array, first: int) -> Array:
         # Letters out of vocabulary have no number here.
         return self.graph("Gather", table, symbols)
-
-    def matrix(self, weight: Array) -> Array:
-        return np.ascontiguousarray(weight.T)
-
-    def project(self, x: Array, matrix: Array, bias: Array | None = None) -> Array:
-        y = self.graph("MatMul", x, matrix)
-        return y if bias is None else y + bias
 
     def encoder(self, p: Mapping[str, Array]) -> Encoder:
         return partial(encode, self, p)

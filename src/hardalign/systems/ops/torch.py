@@ -32,7 +32,6 @@ class TorchOps(Ops):
     where = staticmethod(torch.where)
     concatenate = staticmethod(torch.cat)
     stack = staticmethod(torch.stack)
-    constant = staticmethod(torch.no_grad)
 
     def __init__(self, config: ModelConfig) -> None:
         self.config = config
@@ -42,9 +41,6 @@ class TorchOps(Ops):
 
     def arange(self, stop: Any, like: Tensor) -> Tensor:
         return torch.arange(stop, device=like.device)
-
-    def longest(self, lengths: Tensor) -> int:
-        return int(lengths.max())
 
     def repeat(self, x: Tensor, times: int, axis: int = 0) -> Tensor:
         return x if times == 1 else x.repeat_interleave(times, axis)
@@ -75,12 +71,6 @@ class TorchOps(Ops):
     def rows(self, x: Tensor, index: Tensor | None) -> Tensor:
         return x if index is None else x[index]
 
-    def best(self, x: Tensor) -> Tensor:
-        return F.one_hot(x.argmax(-1), x.shape[-1]).to(x.dtype)
-
-    def masked(self, x: Tensor, mask: Tensor) -> Tensor:
-        return x.masked_fill(~mask, -torch.inf)
-
     def lookup(self, table: Array, symbols: Tensor, first: int) -> Tensor:
         # Training data has nothing out of vocabulary.
         return torch.as_tensor(table, device=symbols.device)[symbols]
@@ -102,9 +92,6 @@ class TorchOps(Ops):
 
     def decoder(self, p: Mapping[str, Tensor]) -> Any:  # training never steps
         return Decoder(self, p)
-
-    def log_prob(self, logits: Tensor, classes: Tensor) -> Tensor:
-        return logits.gather(-1, classes.unsqueeze(-1)).squeeze(-1) - logits.logsumexp(-1)
 
     def log_joint(self, log_alpha: Tensor, output: Output, classes: Tensor, mask: Tensor) -> Tensor:
         # To leave cells out costs a GPU more than it saves: which ones has to be read back.
@@ -163,8 +150,8 @@ class Decoder:
         zeros = weight.new_zeros(rows, weight.shape[1])
         return [(zeros, zeros)] * self._layers
 
-    def enter(self, symbols: Tensor) -> Feed:
-        xp, inputs, merge = self._xp, self._embedded(symbols), None
+    def feed(self, previous: Tensor) -> Feed:
+        xp, inputs, merge = self._xp, self._embedded(previous), None
         if "decoder.feeding.merge.weight" in self._p:
             weight, bias = (self._p[f"decoder.feeding.merge.{name}"] for name in ("weight", "bias"))
             merge = weight[:, inputs.shape[2] :].t()
@@ -175,7 +162,7 @@ class Decoder:
             for layer in range(self._layers)
         ]
 
-        def feed(i: int, hidden: Layers, _rows: None, extra: Tensor) -> tuple[Tensor, Layers]:
+        def step(i: int, hidden: Layers, extra: Tensor) -> tuple[Tensor, Layers]:
             if merge is None:
                 state = torch.cat([parts[i], extra], 1)
             else:
@@ -185,9 +172,9 @@ class Decoder:
                 # A cell, not an LSTM: for a single step that is twice as slow on a CPU.
                 after.append(torch.lstm_cell(state, before, *own))
                 state = xp.dropout(after[-1][0])
-            return state, after
+            return state.unsqueeze(1), after
 
-        return feed
+        return step
 
     def _embedded(self, symbols: Tensor) -> Tensor:
         """Embed symbols, dropping whole embeddings as well as single numbers."""
