@@ -11,7 +11,7 @@ from hardalign.batches import Batch, log_likelihoods
 from hardalign.data.vocabulary import END, Encoded
 from hardalign.metrics import calibration_error
 from hardalign.search import Search, find_strings, predictions
-from hardalign.systems.ensemble import Ensemble, Tempered
+from hardalign.systems.ensemble import Ensemble
 from hardalign.training import calibration
 from hardalign.training.calibration import fit_temperature
 from helpers import TINY, random_pair, tiny_runtime
@@ -60,7 +60,7 @@ def test_one_impossible_step_is_enough_to_leave_the_temperature_at_1(monkeypatch
 @pytest.mark.parametrize("temperature", [0.6, 1.0, 2.0])
 def test_the_temperature_of_data_is_found(system, temperature, monkeypatch):
     runtime = tiny_runtime(system, seed=1, scale=2.0)
-    development = drawn(Tempered(runtime, temperature))
+    development = drawn(Ensemble([runtime], temperature))
     assert len(development.pairs) > 390  # what the length limit cuts off would bias what is found
     assert fit(runtime, development) == pytest.approx(temperature, rel=0.25)  # one bit a word
     monkeypatch.setattr(calibration, "FEW", 401)  # by likelihood
@@ -74,7 +74,7 @@ def test_no_other_temperature_is_better(members, monkeypatch):
         if members == 1
         else Ensemble([tiny_runtime(seed=k, scale=2.0) for k in (1, 2)])
     )
-    development = drawn(Tempered(runtime, 0.7), words=120)
+    development = drawn(Ensemble([runtime], 0.7), words=120)
     monkeypatch.setattr(calibration, "FEW", 1)
     by_answers = fit(runtime, development)
     monkeypatch.setattr(calibration, "FEW", 121)
@@ -84,9 +84,9 @@ def test_no_other_temperature_is_better(members, monkeypatch):
         (by_answers, lambda model: judged(model, development)),
         (by_likelihood, lambda model: sum(log_likelihoods(model, development.pairs))),
     ):
-        best = score(Tempered(runtime, fitted))
+        best = score(Ensemble([runtime], fitted))
         for other in (fitted * 0.98, fitted * 1.02, 1.0, 0.3, 4.0):
-            assert score(Tempered(runtime, other)) <= best + 1e-6
+            assert score(Ensemble([runtime], other)) <= best + 1e-6
 
 
 def test_where_all_answers_are_right_the_likelihood_decides():
@@ -96,7 +96,7 @@ def test_where_all_answers_are_right_the_likelihood_decides():
     references = [(TINY.target.decode(one.symbols),) for one in best]
     words = list(zip(sources, references, strict=True))
     assert fit(runtime, Development(words, [])) == 1  # there are no pairs
-    pairs = drawn(Tempered(runtime, 2.0)).pairs
+    pairs = drawn(Ensemble([runtime], 2.0)).pairs
     assert fit(runtime, Development(words, pairs)) == pytest.approx(2, rel=0.15)
 
 

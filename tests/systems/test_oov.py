@@ -19,7 +19,7 @@ from hardalign.data.vocabulary import BEGIN, END, RESERVED, UNKNOWN, Alphabet, E
 from hardalign.model_folder import Tensors
 from hardalign.search import Search, find_strings
 from hardalign.systems.batch import Targets, Words
-from hardalign.systems.ensemble import Ensemble, Tempered
+from hardalign.systems.ensemble import Ensemble
 from hardalign.systems.model import Answering, copied_symbols, indexer
 from helpers import (
     COPYING,
@@ -106,7 +106,7 @@ def test_strings_with_strangers_are_part_of_a_proper_distribution(system: str) -
     numbers = indexer(tiny_config(system), vocabulary, LAYOUT)
     word = numbers.source(Example(("é", "a", "ü")))
     members = [tiny_runtime(system, seed=seed, end=2.0) for seed in (0, 1)]
-    for runtime in (members[0], Ensemble(members), Tempered(members[1], 1.7)):
+    for runtime in (members[0], Ensemble(members), Ensemble([members[1]], 1.7)):
         strings = distribution(runtime, word, 3)
         complete = [p for string, p in strings.items() if len(string) < 3]
         assert sum(strings.values()) < 1 + 1e-9

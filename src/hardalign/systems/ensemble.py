@@ -1,4 +1,4 @@
-"""Models made of models: ensembles and temperature scaling.
+"""Ensembles and temperature scaling.
 
 An ensemble takes the mean of its members' probabilities of the next symbol, at every step:
 
@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -31,31 +31,31 @@ import numpy as np
 from hardalign.data.vocabulary import BEGIN, END, PAD
 from hardalign.errors import HardalignError
 from hardalign.systems.batch import Targets, Words
-from hardalign.systems.lattice import Lattice, RescoredLattice, draw, quiet
+from hardalign.systems.lattice import Lattice, draw, quiet
 from hardalign.systems.model import Answering, Step
 from hardalign.systems.ops import Array
 from hardalign.systems.ops.numpy import log_softmax, logsumexp, pad_columns
 
 
 class Ensemble(Answering):
-    """The mean of models, which must have the same symbols."""
+    """The mean of one or more models, which must have the same symbols, at a temperature."""
 
-    def __init__(self, members: Sequence[Answering]) -> None:
-        if not members:
-            raise HardalignError("an ensemble needs members")
-        if len({(member.symbols, member.step_action) for member in members}) > 1:
+    def __init__(self, members: Sequence[Answering], temperature: float = 1.0) -> None:
+        if not 0 < temperature < math.inf:
+            raise HardalignError(f"the temperature must be above 0 and finite, not {temperature}")
+        if len({(member.symbols, member.step_action) for member in members}) != 1:
             raise HardalignError(
                 "members of an ensemble must write with the same symbols, all of them with a "
                 "pointer or none"
             )
-        self._members = tuple(members)
+        self.members, self.temperature = tuple(members), temperature
         self.symbols, self.step_action = members[0].symbols, members[0].step_action
 
     def read(self, words: Words) -> tuple[Any, ...]:
-        return tuple(member.read(words) for member in self._members)
+        return tuple(member.read(words) for member in self.members)
 
     def start(self, memory: tuple[Any, ...]) -> tuple[Any, ...]:
-        return tuple(member.start(own) for member, own in zip(self._members, memory, strict=True))
+        return tuple(member.start(own) for member, own in zip(self.members, memory, strict=True))
 
     @quiet
     def step(
@@ -63,48 +63,66 @@ class Ensemble(Answering):
     ) -> Step:
         steps = [
             member.step(own, rows, symbols, tolerance)
-            for member, own in zip(self._members, state, strict=True)
+            for member, own in zip(self.members, state, strict=True)
         ]
-        # Members that copy may write letters of these words that others cannot.
-        columns = max(step.log_probs.shape[1] for step in steps)
-        log_probs = _mean(np.stack([pad_columns(step.log_probs, columns) for step in steps]))
-        alpha = np.mean([step.alpha for step in steps], 0)
+        log_probs, alpha = steps[0].log_probs, steps[0].alpha
+        if len(steps) > 1:
+            # Members that copy may write letters of these words that others cannot.
+            columns = max(step.log_probs.shape[1] for step in steps)
+            log_probs = _mean(np.stack([pad_columns(step.log_probs, columns) for step in steps]))
+            alpha = np.mean([step.alpha for step in steps], 0)
+        if self.temperature != 1:
+            log_probs = log_softmax(log_probs / self.temperature)
         return Step(log_probs, alpha, tuple(step.state for step in steps))
 
     def actions(self, memory: tuple[Any, ...], targets: Targets) -> Array:
-        return self._members[0].actions(memory[0], targets)
+        return self.members[0].actions(memory[0], targets)
 
     def follow(self, memory: tuple[Any, ...], targets: Targets) -> Lattice:
-        members = zip(self._members, memory, strict=True)
-        lattice = EnsembleLattice([member.follow(own, targets) for member, own in members])
-        if self.step_action < 0:
-            return lattice
-        # Of a pointer the actions are averaged, several of which may belong to a symbol.
-        return RescoredLattice(lambda: lattice, lambda: scores_of_steps(self, memory, targets))
+        return EnsembleLattice(self, memory, targets)
 
 
 @dataclass(frozen=True)
 class EnsembleLattice(Lattice):
-    """The alignments of all members."""
+    """The alignments of all members, which no temperature changes, and scores that it does."""
 
-    members: Sequence[Lattice]
+    model: Ensemble
+    memory: tuple[Any, ...]
+    targets: Targets
+
+    @cached_property
+    def _lattices(self) -> list[Lattice]:
+        members = zip(self.model.members, self.memory, strict=True)
+        return [member.follow(own, self.targets) for member, own in members]
 
     @cached_property
     def _scores(self) -> Array:
         """The members' log p_m(y_i | y_<i, x), [M, P, I]."""
-        return np.stack([member.log_probs() for member in self.members])
+        return np.stack([lattice.log_probs() for lattice in self._lattices])
 
     @cached_property
     def _shares(self) -> Array:
         """The members' shares in each symbol p(m_i = m | x, y), [M, P, I]."""
+        if len(self._scores) == 1:
+            return np.ones_like(self._scores)  # also of impossible symbols
         return np.exp(log_softmax(self._scores, 0))
 
     def log_probs(self) -> Array:
-        return _mean(self._scores)
+        # Of a pointer the actions are averaged, several of which may belong to a symbol.
+        if self.model.temperature == 1 and self.model.step_action < 0:
+            return _mean(self._scores)
+        scores = np.zeros(self.targets.symbols.shape)
+        for step in steps_along(self.model, self.memory, self.targets):
+            chosen = step.log_probs[np.arange(len(step.target)), step.column]
+            scores[step.target, step.symbol] += chosen
+        return scores
 
     def weights(self) -> Array:
-        weights = [member.weights() for member in self.members]
+        weights = [lattice.weights() for lattice in self._lattices]
         return np.einsum("mpi,mpij->pij", self._shares, weights)
+
+    def best_path(self) -> Array:
+        return self._lattices[0].best_path() if len(self._lattices) == 1 else super().best_path()
 
     def samples(self, noise: Array) -> Array:
         """Draw a member for each symbol, and its position from an alignment of that member.
@@ -117,40 +135,8 @@ class EnsembleLattice(Lattice):
         below = np.take_along_axis(shares.cumsum(2), member, 2) - share
         # Within the share of the member that was drawn, the noise is uniform once more.
         rest = np.clip((noise - below) / share, 0, np.nextafter(1, 0))
-        positions = np.stack([lattice.samples(rest) for lattice in self.members])  # [M, P, I, S]
+        positions = np.stack([lattice.samples(rest) for lattice in self._lattices])  # [M, P, I, S]
         return np.take_along_axis(positions, member[None], 0)[0]
-
-
-class Tempered(Answering):
-    """A model at some temperature; 1 would change nothing."""
-
-    def __init__(self, model: Answering, temperature: float) -> None:
-        if not 0 < temperature < math.inf:
-            raise HardalignError(f"the temperature must be above 0 and finite, not {temperature}")
-        self._model = model
-        self._temperature = temperature
-        self.symbols, self.step_action = model.symbols, model.step_action
-
-    def read(self, words: Words) -> Any:
-        return self._model.read(words)
-
-    def start(self, memory: Any) -> Any:
-        return self._model.start(memory)
-
-    def actions(self, memory: Any, targets: Targets) -> Array:
-        return self._model.actions(memory, targets)
-
-    @quiet
-    def step(self, state: Any, rows: Array | None, symbols: Array, tolerance: float = 0.0) -> Step:
-        step = self._model.step(state, rows, symbols, tolerance)
-        return replace(step, log_probs=log_softmax(step.log_probs / self._temperature))
-
-    def follow(self, memory: Any, targets: Targets) -> Lattice:
-        """Return the model's alignments, the same at any temperature, with scores at this one."""
-        return RescoredLattice(
-            lambda: self._model.follow(memory, targets),
-            lambda: scores_of_steps(self, memory, targets),
-        )
 
 
 @dataclass(frozen=True)
@@ -177,15 +163,6 @@ def steps_along(model: Answering, memory: Any, targets: Targets) -> Iterator[Giv
         state, rows = step.state, np.flatnonzero(lengths[target] > position + 1)
         target = target[rows]
         previous = action[target]
-
-
-def scores_of_steps(model: Answering, memory: Any, targets: Targets) -> Array:
-    """Return log p(y_i | y_<i, x) [P, I] of given targets, from the steps of a search."""
-    scores = np.zeros(targets.symbols.shape)
-    for step in steps_along(model, memory, targets):
-        chosen = step.log_probs[np.arange(len(step.target)), step.column]
-        scores[step.target, step.symbol] += chosen
-    return scores
 
 
 @quiet

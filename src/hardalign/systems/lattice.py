@@ -6,7 +6,6 @@ Log-probabilities come from any engine; posteriors, paths and samples are for an
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -153,30 +152,6 @@ class HMMLattice(Lattice):
         came = self._forward[1][:, i, :, None] + self._transition(i)
         total = self.xp.logsumexp(came, 1)[:, None]
         return came - np.where(np.isneginf(total), 0, total)
-
-
-@dataclass(frozen=True)
-class RescoredLattice(Lattice):
-    """The alignments of a lattice with other scores; each is computed when it is needed."""
-
-    make_alignments: Callable[[], Lattice]
-    make_scores: Callable[[], Array]
-
-    @cached_property
-    def _alignments(self) -> Lattice:
-        return self.make_alignments()
-
-    def log_probs(self) -> Array:
-        return self.make_scores()
-
-    def weights(self) -> Array:
-        return self._alignments.weights()
-
-    def best_path(self) -> Array:
-        return self._alignments.best_path()
-
-    def samples(self, noise: Array) -> Array:
-        return self._alignments.samples(noise)
 
 
 @dataclass(frozen=True)

@@ -168,13 +168,8 @@ def build_members(
 ) -> Answering:
     """Return one model, or an ensemble of several, at a temperature."""
     models = [build_model(config, tensors, vocabulary) for config, tensors in members]
-    model: Answering = models[0]
-    if len(models) > 1:
-        from hardalign.systems.ensemble import Ensemble
+    if len(models) == 1 and temperature == 1:
+        return models[0]
+    from hardalign.systems.ensemble import Ensemble
 
-        model = Ensemble(models)
-    if temperature != 1:
-        from hardalign.systems.ensemble import Tempered
-
-        model = Tempered(model, temperature)
-    return model
+    return Ensemble(models, temperature)
