@@ -255,13 +255,12 @@ class Encoder:
             for k in layers
         )
         embedding = tensors["encoder.embedding.weight"]
-        self._alphabet, self._size = len(embedding), ahead.size
+        self._alphabet = len(embedding)
         self._recurrent = np.stack([ahead.recurrent, back.recurrent])  # [2, H, 4H]
         self._table = np.concatenate([ahead.project(embedding), back.project(embedding)])
         # BEGIN and END are the same for all words, and read only once.
         gates = self._table[[BEGIN, self._alphabet + END]]
         self._h, self._c = cell(gates, np.zeros_like(gates[:, : ahead.size]))
-        self._product = self._products(self._h, 1)
 
     def __call__(self, symbols: Array, lengths: Array) -> EncoderStates:
         symbols = np.where(symbols < self._alphabet, symbols, UNKNOWN)
@@ -282,48 +281,32 @@ class Encoder:
 
     def _read(self, strings: Array, mirrored: Array) -> tuple[Shared, Shared]:
         """Read strings [B, L] and the same mirrored."""
-        columns = np.concatenate([strings, mirrored + self._alphabet]).T[1:]  # [L - 1, 2B]
-        count, shared = len(strings), 0
-        h, c, product, split = self._h, self._c, self._product, 1
-        row = np.repeat([0, 1], count)
-        states, rows = ([h[:1]], [h[1:]]), ([row[:count]], [row[count:] - 1])
-        while shared < len(columns) and len(h) < len(row):
-            parents, ids, row = distinct(row, columns[shared], len(self._table))
+        columns = np.concatenate([strings, mirrored + self._alphabet]).T  # [L, 2B]
+        count, h, c, is_ahead = len(strings), self._h, self._c, np.array([True, False])
+        row = np.repeat([0, 1], count)  # of h, where all rows ahead come before those back
+        states, sides, rows, total = [h], [is_ahead], [row], 2
+        for column in columns[1:]:
+            product = self._products(h, int(is_ahead.sum()))
+            if len(h) < len(row):
+                parents, ids, row = distinct(row, column, len(self._table))
+            else:
+                parents, ids, row = row, column, np.arange(len(row))
             gates = self._table.take(ids, 0)
             gates += product.take(parents, 0)
             h, c = cell(gates, c.take(parents, 0))
-            split = int((ids < self._alphabet).sum())  # one way comes before the other
-            product = self._products(h, split)
-            rows[0].append(row[:count] + sum(map(len, states[0])))
-            rows[1].append(row[count:] + sum(map(len, states[1])) - split)
-            states[0].append(h[:split])
-            states[1].append(h[split:])
-            shared += 1
-        apart = self._read_apart(columns[shared:], rows_of(product, row), rows_of(c, row))
-        for way, own in enumerate(states):
-            first = sum(map(len, own)) + np.arange(len(columns) - shared) * count
-            rows[way].extend(first[:, None] + np.arange(count))
-            own.extend(apart[:, way])
-        ways = [Shared(np.concatenate(states[way]), np.stack(rows[way], 1)) for way in (0, 1)]
-        return ways[0], ways[1]
-
-    def _read_apart(self, columns: Array, product: Array, c: Array) -> Array:
-        """Read the rest of strings that are all distinct; return states [steps, 2, B, H].
-
-        ``columns`` [steps, 2B] are rows of the table, first those ahead, then those back, and
-        ``product`` [2B, 4H] is what the states before add to the gates.
-        """
-        states = np.empty((len(columns), 2, len(c) // 2, self._size), c.dtype)
-        for step, ids in enumerate(columns):
-            if step:
-                product = (states[step - 1] @ self._recurrent).reshape(product.shape)
-            gates = self._table.take(ids, 0)
-            gates += product
-            h, c = cell(gates, c)
-            states[step] = h.reshape(states[step].shape)
-        return states
+            is_ahead = ids < self._alphabet
+            states.append(h)
+            sides.append(is_ahead)
+            rows.append(row + total)
+            total += len(h)
+        values, is_ahead = np.concatenate(states), np.concatenate(sides)
+        index = np.where(is_ahead, is_ahead.cumsum(), (~is_ahead).cumsum()) - 1
+        own = index[np.stack(rows, 1)]
+        return Shared(values[is_ahead], own[:count]), Shared(values[~is_ahead], own[count:])
 
     def _products(self, h: Array, split: int) -> Array:
         """Return what states add to the next gates: ahead before ``split``, back from there on."""
+        if 2 * split == len(h):
+            return (h.reshape(2, split, -1) @ self._recurrent).reshape(len(h), -1)
         ahead, back = self._recurrent
         return np.concatenate([h[:split] @ ahead, h[split:] @ back])
