@@ -121,9 +121,9 @@ def align(table: ArrayLike, pairs: Sequence[Pair]) -> list[Path]:
         maxima = totals(scores, np.maximum)
         # Walking cell by cell is no work for arrays, so to plain lists.
         grids = (grid.reshape(-1, len(places)).T.tolist() for grid in (maxima, scores))
-        for place, *grid in zip(places, *grids, strict=True):
+        for place, largest, own in zip(places, *grids, strict=True):
             x, y = pairs[place]
-            paths[place] = _trace(*grid, len(x), len(y))
+            paths[place] = _trace(largest, own, len(x), len(y))
     return paths
 
 

@@ -118,7 +118,7 @@ class Network(nn.Module):
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Network:
         """Move or convert the tensors, where torch may replace them."""
-        super()._apply(fn, recurse)
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         self._tensors |= dict(chain(self.named_parameters(), self.named_buffers()))
         return self
 
