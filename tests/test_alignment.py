@@ -37,6 +37,13 @@ def test_pairs_count_from_the_users_first_symbol() -> None:
     assert alignment([1, 2, 3], source=3, tags=2).pairs == [(0, 2)]
 
 
+def test_letters_from_which_nothing_came() -> None:
+    assert alignment([1, 5], source=8).unaligned() == ["bcd", "fgh"]
+    assert alignment([1, 4], source=4).unaligned() == []
+    assert alignment([1, 4], source=4).unaligned(2) == ["bc"]
+    assert alignment([0, 1], source=3, tags=1).unaligned() == ["abc"]
+
+
 def test_posterior_is_over_the_users_symbols() -> None:
     found = alignment([1, 2, 3], source=3, tags=1)
     assert found.posterior.shape == (3, 3)

@@ -15,6 +15,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -87,6 +88,13 @@ class Alignment:
         Target symbols aligned with begin, end or a tag have none.
         """
         return self._links.pairs
+
+    def unaligned(self, least: int = 3) -> list[str]:
+        """Return the runs of at least ``least`` source symbols that no target symbol comes from."""
+        used = {index for index, _ in self.pairs}
+        runs = groupby(range(len(self.source)), key=used.__contains__)
+        unused = [list(run) for is_used, run in runs if not is_used]
+        return ["".join(self.source[k] for k in run) for run in unused if len(run) >= least]
 
     @property
     def entropy(self) -> NDArray[np.float64]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby, islice, product
+from itertools import groupby, islice, pairwise, product
 from typing import TYPE_CHECKING
 
 from hardalign.alignment import Alignment
@@ -18,6 +18,9 @@ from hardalign.search import Search
 
 if TYPE_CHECKING:
     from hardalign.predictor import Predictor
+
+SKIPPED = 3
+"""Letters in a row that are worth a warning if they produced nothing."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,27 @@ def look_up(predictor: Predictor, example: Example, folding: Folding | None = No
         source = folding.fold(source, partly=True) or source
         targets = known(source, example.tags)
     return replace(example, source=source, targets=targets)
+
+
+def skipped_letters(
+    predictor: Predictor, predictions: Sequence[Prediction]
+) -> list[tuple[str, list[str]]]:
+    """Return sources with the runs of ``SKIPPED`` letters or more that produced nothing.
+
+    Only predictions whose attention jumps over so many letters are aligned, since that takes time.
+    Where known forms are read beside the source, attention tells nothing of its letters.
+    """
+    suspects: list[Example] = []
+    if predictor.description.known_forms is not None:
+        return []
+    for one in predictions:
+        attended = sorted({len(one.tags), *one.alpha[:-1].argmax(1)}) if one.alpha.size else []
+        if any(b - a > SKIPPED for a, b in pairwise([*attended, one.alpha.shape[1] - 1])):
+            source = predictor.description.format.source_symbols(one.source)
+            read = look_up(predictor, Example(source, tags=one.tags, text=one.source))
+            suspects.append(replace(read, targets=(one.symbols,)))
+    found = [(one.text, a.unaligned(SKIPPED)) for one, a in predictor.align_pairs(suspects) if a]
+    return [(text, runs) for text, runs in found if runs]
 
 
 def _parts(predictor: Predictor, example: Example, search: Search) -> list[Example]:

@@ -3,10 +3,14 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from hardalign.cli.remarks import Remarks
 from hardalign.data.formats import FORMATS, Example
+from hardalign.prediction import Prediction
 from helpers import Command, write_model
+from text.fakes import FakePredictor
 
 CUT_OFF = "2 predictions were cut off at 4 times the length of the source (first: 'ab')"
 UNWRITABLE = (
@@ -58,3 +62,14 @@ def test_tags_that_are_missing(command: Command, tmp_path: Path) -> None:
     assert result.code == 0, result.err
     assert "1 source has no tags, but the model was trained with tags" in result.err
     assert "no tags" not in command("predict", model, "-", stdin=b"ab\tN;V\n").err
+
+
+def test_letters_that_produced_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    """The fake aligns the k-th symbol with the k-th letter; some answers are too short."""
+    remarks = Remarks(FakePredictor(), 1, None)
+    for word, length in [("abcd", 4), ("abcdef", 3), ("abcdef", 4)]:
+        alpha = np.eye(length + 1, len(word) + 2, 1)
+        remarks.see([Prediction(word, "", tuple(word[:length].upper()), 0.0, alpha=alpha)])
+    remarks.report()
+    expected = "3 letters or more in a row produced nothing in 1 word: 'def' in 'abcdef'"
+    assert capsys.readouterr().err == f"hardalign: {expected}\n"

@@ -9,24 +9,29 @@ from hardalign.cli.console import note, watched
 from hardalign.data.formats import Example, training_pairs
 from hardalign.data.text import plural, shorten
 from hardalign.data.vocabulary import UnknownSymbols, symbol_counts
+from hardalign.known_words import SKIPPED, skipped_letters
 from hardalign.prediction import Prediction
 from hardalign.predictor import Predictor
 from hardalign.search import MASS_BEAM_LIMIT, Search, cumulative_probability
 
 CUT_OFF = "cut off at 4 times the length of the source"
+ALIGNED_AT_ONCE = 256
+"""Predictions searched for skipped letters at a time."""
 
 
 class Remarks:
     """Collects warnings about predictions, to print them at the end."""
 
     def __init__(self, predictor: Predictor, nbest: int, mass: float | None) -> None:
-        self._nbest, self._mass = nbest, mass
+        self._predictor, self._nbest, self._mass = predictor, nbest, mass
         self._tagged = "tags" in predictor.description.format.columns
         self._unknown = UnknownSymbols(predictor.description.vocabulary.source)
         self.items = self._with_blanks = self._untagged = 0
         self._cut_off: list[int] = []
         self._too_few: list[int] = []
         self._uncovered: list[int] = []
+        self._skipped: list[tuple[str, list[str]]] = []
+        self._recent: list[Prediction] = []
 
     def see(self, predictions: list[Prediction]) -> None:
         """Take note of the predictions for the next item."""
@@ -42,9 +47,17 @@ class Remarks:
             self._too_few.append(self.items)
         if self._mass is not None and cumulative_probability(predictions)[-1] < self._mass:
             self._uncovered.append(self.items)
+        self._recent.append(best)
+        if len(self._recent) == ALIGNED_AT_ONCE:
+            self._find_skipped()
+
+    def _find_skipped(self) -> None:
+        self._skipped += skipped_letters(self._predictor, self._recent)
+        self._recent.clear()
 
     def report(self) -> None:
         """Print the warnings."""
+        self._find_skipped()
         note(self._unknown.report())
         if self._with_blanks:
             blanks = "source has blanks and was", "sources have blanks and were"
@@ -53,6 +66,13 @@ class Remarks:
         if self._untagged:
             count = plural(self._untagged, "source has", "sources have")
             note(f"{count} no tags, but the model was trained with tags")
+        if self._skipped:
+            words = [
+                f"{', '.join(map(shorten, runs))} in {shorten(t)}" for t, runs in self._skipped
+            ]
+            count, more = plural(len(words), "word", "words"), ", …" if len(words) > 8 else ""
+            where = f"{', '.join(words[:8])}{more}"
+            note(f"{SKIPPED} letters or more in a row produced nothing in {count}: {where}")
         beam = f"covered to {self._mass} by a beam of {MASS_BEAM_LIMIT}"
         fewer = f"fewer than {self._nbest} predictions: the beam found no more"
         for items, one, more, what in (
