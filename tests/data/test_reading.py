@@ -483,7 +483,7 @@ def test_a_table_of_a_spreadsheet(tmp_path, delimiter, packed):
 def test_quotation_marks_below_a_header_that_do_not_match_are_refused(tmp_path):
     path = tmp_path / "words.tsv"
     path.write_text('word\tpron\nkat\t"k a t\n')
-    with pytest.raises(InputError, match="line 2: quotation marks .* or leave out the header"):
+    with pytest.raises(InputError, match=r"line 2: quotation marks .* or leave out the header"):
         list(read_examples(path, FORMATS["lexicon"], "training"))
     path.write_text('kat\t"k a t\n')  # a mark of stress, say
     (example,) = read_examples(path, FORMATS["lexicon"], "training")
