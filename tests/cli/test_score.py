@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -94,3 +96,18 @@ def test_particles_are_for_systems_that_need_them(
         row[:2] for row in rows(command("score", fed_model, pairs).out)
     ]
     assert result.out == command("score", fed_model, pairs, "--particles", 5).out
+
+
+def test_a_line_from_a_pipe_is_answered_before_the_next_is_read(model: Path) -> None:
+    command = [sys.executable, "-m", "hardalign", "score", model]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for pair in ("ab\tAB", "c\tC"):
+            process.stdin.write(f"{pair}\n")
+            assert process.stdout.readline()  # would wait for ever
+        process.stdin.close()
+        assert process.stdout.read() == ""
+    assert process.returncode == 0

@@ -1,15 +1,17 @@
-"""Standard output for data alone, standard error for what people read: notes and progress."""
+"""Standard input as it comes, standard output for data alone, standard error for people."""
 
 from __future__ import annotations
 
 import io
 import os
+import select
+import stat
 import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 from hardalign.data.text import printable
 from hardalign.files import whole_file
@@ -17,6 +19,7 @@ from hardalign.files import whole_file
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from hardalign.data.formats import Example
     from hardalign.systems.model import ScoreKind
 
 T = TypeVar("T")
@@ -74,6 +77,43 @@ def watched(
             yield item
             speed = count / (time.perf_counter() - start)
             progress.update(task, completed=count, speed=speed)
+
+
+class _CountedLines(io.FileIO):
+    """Standard input that knows how many lines have come."""
+
+    lines = 0
+
+    def readinto(self, buffer: Any) -> int | None:
+        count = super().readinto(buffer)
+        self.lines += bytes(buffer[: count or 0]).count(b"\n")
+        return count
+
+
+def as_they_come(file: str, examples: Iterable[Example]) -> Iterator[Iterable[Example]]:
+    """Yield all examples of a file at once; of a pipe or terminal those that have come so far."""
+    from hardalign.batches import WINDOW
+
+    try:
+        descriptor = sys.stdin.fileno()
+        streaming = file == "-" and sys.platform != "win32"  # which has select for sockets only
+    except (OSError, ValueError):  # a stand-in for standard input
+        streaming = False
+    if not streaming or stat.S_ISREG(os.fstat(descriptor).st_mode):
+        yield examples
+        return
+    stream, source = sys.stdin, _CountedLines(descriptor, closefd=False)
+    sys.stdin = io.TextIOWrapper(io.BufferedReader(source))
+    chunk: list[Example] = []
+    for example in examples:
+        chunk.append(example)
+        has_come = example.line < source.lines or select.select([source], [], [], 0)[0]
+        if len(chunk) == WINDOW or not has_come:
+            yield chunk
+            chunk = []
+    if chunk:
+        yield chunk
+    sys.stdin = stream
 
 
 @contextmanager

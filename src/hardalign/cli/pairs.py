@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from itertools import tee
@@ -13,7 +14,7 @@ from tyro.conf import Positional
 from hardalign.aligner import UnsupervisedAligner
 from hardalign.alignment import KINDS, write_pharaoh, write_symbols
 from hardalign.cli import options as opt
-from hardalign.cli.console import note, note_score_kind
+from hardalign.cli.console import as_they_come, note, note_score_kind
 from hardalign.data.formats import FORMATS, training_pairs
 from hardalign.data.text import plural
 from hardalign.data.vocabulary import UnknownSymbols, symbol_counts
@@ -56,21 +57,26 @@ def score(
     unknown = UnknownSymbols(predictor.description.vocabulary.source)
     unwritable = Counter[str]()
     impossible = 0
-    pairs, again = tee(training_pairs(files.read(file, layout)))
-    scores: Iterator[list[float]]
-    if particles is None:
-        scores = predictor.score(again, threads=opt.threads(threads))
-    else:
-        scores = ([value] for value in predictor.estimate(again, particles))
-    for pair, log_probs in zip(pairs, scores, strict=True):
-        columns = [pair.text, layout.join_target(pair.targets[0]), f"{math.fsum(log_probs):.6f}"]
-        if per_symbol:
-            columns.append(" ".join(f"{value:.6f}" for value in log_probs))
-        print("\t".join(columns))
-        unknown.note(pair)
-        missing = predictor.indexer.unwritable(pair)
-        unwritable.update(missing)
-        impossible += bool(missing)
+    examples = files.read(file, layout)
+    # An estimate is drawn by the pair's place in one call.
+    for chunk in as_they_come(file, examples) if particles is None else [examples]:
+        pairs, again = tee(training_pairs(chunk))
+        scores: Iterator[list[float]]
+        if particles is None:
+            scores = predictor.score(again, threads=opt.threads(threads))
+        else:
+            scores = ([value] for value in predictor.estimate(again, particles))
+        for pair, log_probs in zip(pairs, scores, strict=True):
+            score = math.fsum(log_probs)
+            columns = [pair.text, layout.join_target(pair.targets[0]), f"{score:.6f}"]
+            if per_symbol:
+                columns.append(" ".join(f"{value:.6f}" for value in log_probs))
+            print("\t".join(columns))
+            unknown.note(pair)
+            missing = predictor.indexer.unwritable(pair)
+            unwritable.update(missing)
+            impossible += bool(missing)
+        sys.stdout.flush()
     note(unknown.report())
     if impossible:
         note(
@@ -143,19 +149,20 @@ def _align(
     unwritable = Counter[str]()
     lines: list[int] = []  # where the pairs are that could not be aligned
     note(f"{predictor.description.model.system}: {KINDS[predictor.system.alignment]}")
-    pairs = training_pairs(files.read(file, predictor.description.format))
-    for pair, alignment in predictor.align_pairs(pairs, threads=threads):
-        unknown.note(pair)
-        if alignment is None:
-            missing = predictor.indexer.unwritable(pair)
-            unwritable.update(missing)
-            lines.append(pair.line)
-            facts = {"source": pair.source, "target": pair.targets[0], "unknown": missing}
-            print(dumps(facts, ensure_ascii=False) if posterior else "")
-        elif posterior:
-            print(dumps(alignment.to_dict(), ensure_ascii=False))
-        else:
-            print(alignment.symbol_text() if symbols else alignment.pharaoh())
+    for chunk in as_they_come(file, files.read(file, predictor.description.format)):
+        for pair, alignment in predictor.align_pairs(training_pairs(chunk), threads=threads):
+            unknown.note(pair)
+            if alignment is None:
+                missing = predictor.indexer.unwritable(pair)
+                unwritable.update(missing)
+                lines.append(pair.line)
+                facts = {"source": pair.source, "target": pair.targets[0], "unknown": missing}
+                print(dumps(facts, ensure_ascii=False) if posterior else "")
+            elif posterior:
+                print(dumps(alignment.to_dict(), ensure_ascii=False))
+            else:
+                print(alignment.symbol_text() if symbols else alignment.pharaoh())
+        sys.stdout.flush()
     note(unknown.report())
     if lines:
         note(

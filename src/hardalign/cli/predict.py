@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import io
-import select
-import stat
-import sys
-from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from json import dumps
-from os import fstat
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from tyro.conf import Positional
 
-from hardalign.batches import WINDOW
 from hardalign.cli import options as opt
-from hardalign.cli.console import STDOUT, lines_to, note, note_score_kind, watched
+from hardalign.cli.console import (
+    STDOUT,
+    as_they_come,
+    lines_to,
+    note,
+    note_score_kind,
+    watched,
+)
 from hardalign.cli.remarks import Remarks
-from hardalign.data.formats import Example
 from hardalign.data.reading import Skipped, read_examples, read_lines
 from hardalign.data.text import Symbols, plural
 from hardalign.data.vocabulary import Folding
@@ -144,7 +143,7 @@ def predict(
     folding = Folding(description.vocabulary.source)
     remarks = Remarks(predictor, nbest or 1, mass)
     with lines_to(output) as lines:
-        for chunk in _as_they_come(file, examples):
+        for chunk in as_they_come(file, examples):
             answers = respond(
                 predictor,
                 chunk,
@@ -177,41 +176,6 @@ def predict(
     note(folding.remark())
     if scores or jsonl:
         note_score_kind(predictor.system.score)
-
-
-class _CountedLines(io.FileIO):
-    """Standard input that knows how many lines have come."""
-
-    lines = 0
-
-    def readinto(self, buffer: Any) -> int | None:
-        count = super().readinto(buffer)
-        self.lines += bytes(buffer[: count or 0]).count(b"\n")
-        return count
-
-
-def _as_they_come(file: str, examples: Iterable[Example]) -> Iterator[Iterable[Example]]:
-    """Yield all examples of a file at once; of a pipe or terminal those that have come so far."""
-    try:
-        descriptor = sys.stdin.fileno()
-        streaming = file == "-" and sys.platform != "win32"  # which has select for sockets only
-    except (OSError, ValueError):  # a stand-in for standard input
-        streaming = False
-    if not streaming or stat.S_ISREG(fstat(descriptor).st_mode):
-        yield examples
-        return
-    stream, source = sys.stdin, _CountedLines(descriptor, closefd=False)
-    sys.stdin = io.TextIOWrapper(io.BufferedReader(source))
-    chunk: list[Example] = []
-    for example in examples:
-        chunk.append(example)
-        has_come = example.line < source.lines or select.select([source], [], [], 0)[0]
-        if len(chunk) == WINDOW or not has_come:
-            yield chunk
-            chunk = []
-    if chunk:
-        yield chunk
-    sys.stdin = stream
 
 
 def _pronounce(predictor: Predictor, file: str, output: Path | None, **options: Any) -> None:
