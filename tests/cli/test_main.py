@@ -100,6 +100,35 @@ def test_wrong_usage(command: Command, pairs: Path) -> None:
     assert_complains(command("score", "en-g2p", "--threads", 0), "--threads")
 
 
+@pytest.mark.parametrize(
+    ("line", "meant"),
+    [
+        (("train", "--epcohs", "3"), "did you mean --epochs?"),
+        (("train", "--dropout", "0.3"), "did you mean --set dropout=…?"),
+        (("train", "--copy"), "did you mean --set copying=…?"),
+        (("train", "--allow-empty"), "did you mean --set allow_empty=…?"),
+        (("score", "en-g2p", "--max-len", "3"), "did you mean --max-length?"),
+        (("predict", "en-g2p", "--model", "x"), "--model, x; see hardalign predict --help"),
+    ],
+)
+def test_an_unknown_option_is_answered_with_the_one_that_is_meant(
+    line: tuple[str, ...], meant: str, command: Command
+) -> None:
+    assert_complains(command(*line), line[-1], meant, f"hardalign {line[0]} --help")
+
+
+def test_advice_names_options_as_they_are_typed(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "gap.tsv").write_text("cat\tcat\ndog\t\n")
+    (tmp_path / "long.tsv").write_text("cat\tcat\n")
+    for name, options, typed in (("gap", (), "allow_empty=true"), ("long", (2,), "max_length=N")):
+        limit = [f"--set=max_length={n}" for n in options]
+        file, out = tmp_path / f"{name}.tsv", tmp_path / "model"
+        assert_complains(command("train", file, "--out", out, *limit), f"with --set {typed}")
+        limit = [f"--max-length={n}" for n in options]
+        option = typed.partition("=")[0].replace("_", "-")
+        assert_complains(command("score", "en-g2p", file, *limit), f"with --{option}")
+
+
 def test_missing_model(command: Command, tmp_path: Path) -> None:
     for name in ("predict", "evaluate", "info"):
         assert_complains(command(name, tmp_path / "none"), tmp_path / "none", "no such model")

@@ -109,9 +109,7 @@ def test_nothing_else_is_composed():
 def test_the_limit_of_length_counts_symbols():
     short = replace(FORMATS["lexicon"], max_length=3)
     assert short.target_symbols("AA1 BB CC") == ("AA1", "BB", "CC")
-    with pytest.raises(
-        HardalignError, match=r"source 'abcd' has 4 .* limit of 3.*raise max_length"
-    ):
+    with pytest.raises(HardalignError, match=r"source 'abcd' has 4 .* limit of 3.*with max_length"):
         short.source_symbols("abcd")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import errno
 import functools
 import importlib
@@ -182,18 +183,54 @@ def run(command: Callable[..., Any], name: str, arguments: list[str]) -> None:
             call = tyro.cli(bind, prog=name, description="", args=arguments, config=config)
     except SystemExit as stop:
         if stop.code == 2:
-            raise HardalignError(f"{_one_line(complaint.getvalue())}; see {name} --help") from None
+            text = _one_line(complaint.getvalue())
+            raise HardalignError(f"{text}{_advice(text, command)} {name} --help") from None
         sys.stderr.write(complaint.getvalue())
         raise
     try:
         call()
-    except HardalignError as error:  # of a setting, which is named here as it is typed
-        setting = re.match(r"(\w+) must ", str(error))
-        if setting is None or setting[1] not in inspect.signature(command).parameters:
-            raise
-        raise HardalignError(
-            f"--{setting[1].replace('_', '-')}{str(error)[setting.end(1) :]}"
-        ) from error
+    except HardalignError as error:
+        raise HardalignError(_as_typed(str(error), command)) from error
+
+
+def _as_typed(message: str, command: Callable[..., Any]) -> str:
+    """Return a message in which a setting at its begin or end is named as it is typed."""
+    options = _options(command)
+    name, must, rest = message.partition(" must ")
+    if must and name in options:
+        return f"--{name.replace('_', '-')}{must}{rest}"
+    for name, value in (("allow_empty", "true"), ("max_length", "N")):
+        if message.endswith(f" {name}") and options & {name, "set"}:
+            typed = f"--{name.replace('_', '-')}" if name in options else f"--set {name}={value}"
+            return message.removesuffix(name) + typed
+    return message
+
+
+def _options(command: Callable[..., Any]) -> set[str]:
+    """Return the names of a command's options, those in groups too."""
+    names = set[str]()
+    for name, parameter in inspect.signature(command).parameters.items():
+        if parameter.kind is parameter.KEYWORD_ONLY:
+            names |= set(getattr(parameter.default, "__dataclass_fields__", {name}))
+    return names
+
+
+def _advice(complaint: str, command: Callable[..., Any]) -> str:
+    """Return what may be meant by the first option that a complaint names as unknown."""
+    unknown = re.match(r"Unrecognized options: --([\w-]+)", complaint)
+    if unknown is None:
+        return "; see"
+    options, settings = _options(command), set[str]()
+    if "set" in options:
+        from hardalign.cli.train import CALL, READING
+        from hardalign.config import SETTINGS
+
+        settings = {*SETTINGS, *READING, *CALL} - options
+    near = difflib.get_close_matches(unknown[1].replace("-", "_"), options | settings, 1)
+    if not near:
+        return "; see"
+    option = f"set {near[0]}=…" if near[0] in settings else near[0].replace("_", "-")
+    return f"; did you mean --{option}? See"
 
 
 def _description(text: str) -> str:

@@ -187,7 +187,7 @@ class Format:
     def _symbols(self, text: str, separator: str, what: str, case: str = "keep") -> Symbols:
         if not _string(text, what) or text.isspace():
             return ()
-        limit, advice = self.max_length, "shorten it or raise max_length"
+        limit, advice = self.max_length, "shorten it, or raise the limit with max_length"
         # Before anything is done to it: a line may have millions of characters.
         if len(text) > limit * (MAX_SYMBOL + len(separator)):
             size = f"{len(text)} characters, more than a string of {limit} symbols can have"

@@ -204,7 +204,7 @@ class _Cutter:
         if not symbols and kind == "source":
             self.fail("the source is empty; fill it in, or check format and columns", line, column)
         if not symbols and kind == "target" and not self._prediction and not self._allow_empty:
-            self.fail("the target is empty; fill it in, or permit it (allow_empty)", line, column)
+            self.fail("the target is empty; fill it in, or allow it with allow_empty", line, column)
         return symbols
 
     def _refuse_width(self, cells: Sequence[str], line: int) -> NoReturn:
