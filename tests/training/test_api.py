@@ -10,6 +10,7 @@ from hardalign.config import ModelConfig
 from hardalign.data.corpora import load_corpus
 from hardalign.data.formats import FORMATS, Example
 from hardalign.data.reading import CorpusOrigin
+from hardalign.errors import HardalignError
 from hardalign.training.run import RESUME, Reporter
 
 TINY = ModelConfig(embedding=4, encoder=6, decoder=5)
@@ -94,6 +95,13 @@ def test_what_is_wrong_is_said_before_anything_is_written(tmp_path, options, mes
     with pytest.raises(hardalign.HardalignError, match=message):
         train(out=tmp_path / "m", **options)
     assert not (tmp_path / "m").exists()
+
+
+def test_data_of_a_wrong_type_is_named(tmp_path):
+    for given, name in (({"train": 3}, "train"), ({"dev": 3}, "dev")):
+        with pytest.raises(HardalignError, match=f"{name} must be a file or rows of strings"):
+            train(out=tmp_path / "model", **given)
+    assert not (tmp_path / "model").exists()
 
 
 def test_a_folder_that_is_taken_is_not_touched(tmp_path):

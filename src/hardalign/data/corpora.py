@@ -275,6 +275,8 @@ def load_corpus(
     Raises:
         HardalignError: There is no such corpus, it cannot be had, or the size is too small.
     """
+    if not isinstance(name, str):
+        raise HardalignError(f"a corpus must be named by a string, not {name!r:.50}")
     origin = CorpusOrigin(name, seed, stress, size, normalization, target_parts)
     return load_origin(origin, data_dir)
 

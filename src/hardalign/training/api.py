@@ -351,6 +351,8 @@ def _read(
         if report := skipped.report(data, "passed over"):
             note(report)
     else:
+        if not isinstance(data, Iterable):
+            raise HardalignError(f"{name} must be a file or rows of strings, not {data!r:.50}")
         file, origin, rows = f"{name} rows", "memory", list(data)
         if not rows:
             raise HardalignError(f"there are no {name} rows")
