@@ -12,6 +12,8 @@ from unittest import mock
 from hardalign.cli.main import COMMANDS, main
 
 PAGE = Path(__file__).parents[1] / "docs/reference/commands.md"
+SHARED = "\n files options\n"
+"""The heading of the options that commands which read files have in common."""
 WIDTH = {"COLUMNS": "90", "NO_COLOR": "1", "TERM": "dumb"}
 
 
@@ -29,12 +31,20 @@ def help_of(*command: str) -> str:
 
 
 def page() -> str:
-    """Return the page: a section for each command."""
+    """Return the page: a section for each command, and one for the options that many share."""
     parts = [
         "# Commands\n\nMade from `hardalign COMMAND --help` by `make reference`; do not edit.\n",
         f"```\n{help_of()}\n```\n",
     ]
-    parts += [f"## {name}\n\n```\n{help_of(name)}\n```\n" for name in COMMANDS]
+    for name in COMMANDS:
+        text, shared, _ = help_of(name).partition(SHARED)
+        see = "\nAnd the [options of files](#options-of-files).\n" if shared else ""
+        parts.append(f"## {name}\n\n```\n{text.rstrip()}\n```\n{see}")
+    options = help_of("score").partition(SHARED)[2].split("\n", 3)[3]
+    parts.append(
+        "## Options of files\n\nHow a file is read, if not as the model was trained "
+        f"(`predict` has no `--allow-empty`).\n\n```\n{options}\n```\n"
+    )
     return "\n".join(parts)
 
 
