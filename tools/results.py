@@ -55,7 +55,7 @@ DOCS = ROOT / "docs"
 RECORD, PUBLISHED = DOCS / "results" / "runs.jsonl", DOCS / "results" / "published.csv"
 TASK_NAMES = {"g2p": G2P, "transliteration": TRANSLITERATION, "inflection": INFLECTION}
 PAGES = [
-    DOCS / "reference" / "systems.md",
+    DOCS / "evidence" / "systems.md",
     DOCS / "results.md",
     *(DOCS / "results" / f"{name}.md" for name in TASK_NAMES),
 ]
