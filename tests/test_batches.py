@@ -6,6 +6,7 @@ import math
 import random
 import threading
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -23,6 +24,7 @@ from hardalign.batches import (
     in_batches,
     in_order,
     log_likelihoods,
+    one_blas_thread,
     pair_length,
 )
 from hardalign.data.vocabulary import END, UNKNOWN, Encoded
@@ -483,3 +485,28 @@ def test_batches_take_one_blas_thread_and_give_the_others_back(
         for found in in_order(lambda _: blas_threads(), range(5), count):
             assert set(found) == {1}
         assert blas_threads() == before
+
+
+def test_callers_in_several_threads_take_one_blas_thread_and_give_the_others_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whichever of them comes first, and whichever goes last."""
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    blas = ThreadpoolController().select(user_api="blas")
+
+    def most() -> int:
+        return max(library["num_threads"] for library in blas.info())
+
+    def limited() -> int:
+        with one_blas_thread:
+            return most()
+
+    with blas.limit(limits=2), ThreadPoolExecutor(1) as other:
+        assert (most(), limited()) == (2, 1)
+        assert other.submit(limited).result() == 1
+        one_blas_thread.__enter__()
+        other.submit(one_blas_thread.__enter__).result()
+        one_blas_thread.__exit__()
+        assert most() == 1
+        other.submit(one_blas_thread.__exit__).result()
+        assert most() == 2

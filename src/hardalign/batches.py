@@ -181,6 +181,7 @@ class _OneBlasThread:
     def __enter__(self) -> None:
         with self._lock:
             if self._callers == 0 and os.environ.get("OPENBLAS_NUM_THREADS") != "1":
+                _let_any_thread_limit()
                 self._limit = _blas_controller().limit(limits=1)
             self._callers += 1
 
@@ -188,8 +189,10 @@ class _OneBlasThread:
         with self._lock:
             self._callers -= 1
             if self._callers == 0 and self._limit is not None:
+                _let_any_thread_limit()  # the last caller need not be the first
                 self._limit.restore_original_limits()
                 self._limit = None
+                _let_any_thread_limit()
 
 
 @cache
@@ -197,6 +200,13 @@ def _blas_controller() -> Any:
     from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
     return ThreadpoolController().select(user_api="blas")
+
+
+def _let_any_thread_limit() -> None:
+    """Let this thread set OpenBLAS's limit: threadpoolctl 3.8 leaves that to the first that did."""
+    for library in _blas_controller().lib_controllers:
+        if hasattr(library, "clear_controlling_thread"):
+            library.clear_controlling_thread(force=True)
 
 
 one_blas_thread = _OneBlasThread()
