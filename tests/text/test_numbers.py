@@ -7,6 +7,7 @@ import pytest
 from hardalign.errors import HardalignError
 from hardalign.text.numbers import Numbers
 from hardalign.text.running import TextReport, pronounce_text
+from helpers import time_limit
 from text.fakes import FakePredictor
 
 
@@ -100,6 +101,20 @@ def test_what_is_expanded_in_text_is_counted_and_named() -> None:
         "6 read as words: '7 as seven' × 2, 'Dr. as doctor', '3rd as third', 'e.g. as for example'"
         ", '$2 billion as two billion dollars'",
     ]
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("en", "$123456789012345678901234567"),  # more digits than a decimal number has
+        ("vi", "$1 million"),  # num2words has no amounts of money in this language
+        ("am", "1234567"),  # where num2words does not come to an end
+        ("am", "$12345678.90"),
+    ],
+)
+def test_what_num2words_cannot_write_stays(language: str, text: str) -> None:
+    with time_limit(5):
+        assert Numbers(language).expand(text) == text
 
 
 def test_a_language_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:

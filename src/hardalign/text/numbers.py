@@ -11,6 +11,8 @@ from typing import Any
 from hardalign.errors import HardalignError, MissingPackageError
 
 MAX_LENGTH = 30  # characters of a number that is written as words
+LARGEST = {"am": 10**6}
+"""Numbers of languages in which num2words does not come to an end for many larger ones."""
 POINTS = {"en", "he", "ja", "ko", "th"}  # languages with a decimal point; others have a comma
 CURRENCIES = {"$": "USD", "US$": "USD", "£": "GBP", "€": "EUR", "¥": "JPY"}
 
@@ -139,7 +141,12 @@ class Numbers:
             if match.lastgroup and len(match[0]) <= MAX_LENGTH:
                 # num2words may lack this kind in this language, or so large a number.
                 with suppress(
-                    NotImplementedError, OverflowError, KeyError, IndexError, TypeError, ValueError
+                    NotImplementedError,
+                    ArithmeticError,
+                    LookupError,
+                    TypeError,
+                    ValueError,
+                    AttributeError,
                 ):
                     words = getattr(self, f"_{match.lastgroup}")(match)
             if words:
@@ -208,6 +215,8 @@ class Numbers:
         return words if value % 1 else re.sub(rf"(?:,| \w{{1,3}})? {self._say(0)} .*$", "", words)
 
     def _say(self, value: float | Decimal, to: str = "cardinal", **options: Any) -> str:
+        if value > LARGEST.get(self._language, value):
+            raise OverflowError
         number = int(value) if to != "currency" and value == int(value) else value
         words = str(self._num2words(number, lang=self._name, to=to, **options))
         if isinstance(number, Decimal) and words == self._say(int(value)):
