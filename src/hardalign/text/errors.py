@@ -21,6 +21,7 @@ from hardalign.alignment import BEGIN, END, Alignment
 from hardalign.data.formats import Example, evaluation_items, training_pairs
 from hardalign.data.text import Symbols, plural
 from hardalign.plot import label
+from hardalign.prediction import NOTHING
 from hardalign.predictor import Predictor
 from hardalign.search import Search
 from hardalign.table import Table
@@ -174,7 +175,10 @@ def _outcomes(predictor: Predictor, items: Sequence[Example], threads: int) -> l
         for target in (outcome.predicted, outcome.expected)
     ]
     aligned = predictor.align_pairs(pairs, threads=threads)
-    alignments = iter([alignment for _, alignment in aligned])
+    # Only paths are kept, as the weights of all errors would fill the memory.
+    alignments = iter(
+        [one and replace(one, weights=NOTHING.alpha, path=one.best) for _, one in aligned]
+    )
     return [
         outcome
         if outcome.correct
