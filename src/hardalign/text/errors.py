@@ -15,13 +15,13 @@ from importlib.resources import files
 from string import Template
 from typing import NamedTuple
 
+import numpy as np
 from rapidfuzz.distance import Levenshtein
 
 from hardalign.alignment import BEGIN, END, Alignment
 from hardalign.data.formats import Example, evaluation_items, training_pairs
 from hardalign.data.text import Symbols, plural
 from hardalign.plot import label
-from hardalign.prediction import NOTHING
 from hardalign.predictor import Predictor
 from hardalign.search import Search
 from hardalign.table import Table
@@ -177,7 +177,7 @@ def _outcomes(predictor: Predictor, items: Sequence[Example], threads: int) -> l
     aligned = predictor.align_pairs(pairs, threads=threads)
     # Only paths are kept, as the weights of all errors would fill the memory.
     alignments = iter(
-        [one and replace(one, weights=NOTHING.alpha, path=one.best) for _, one in aligned]
+        [one and replace(one, weights=np.empty((0, 0)), path=one.best) for _, one in aligned]
     )
     return [
         outcome
