@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 from hardalign.cli import remarks
-from hardalign.cli.remarks import Remarks
+from hardalign.cli.remarks import Remarks, best_predictions
 from hardalign.data.formats import FORMATS, Example
 from hardalign.prediction import Prediction
+from hardalign.predictor import load
+from hardalign.search import Search
 from helpers import Command, write_model
 from text.fakes import FakePredictor
 
@@ -91,3 +93,13 @@ def test_predictions_of_long_words_are_not_held(monkeypatch: pytest.MonkeyPatch)
     assert held == [4] * 7
     assert len(seen._skipped) == 8  # and no more are named
     seen.report()
+
+
+def test_alphas_are_not_held(tmp_path: Path) -> None:
+    predictor = load(write_model(tmp_path / "model", end=10.0))
+    items = [Example(("a", "b"), (("A",),), text="ab")]
+    (without,) = best_predictions(predictor, items, Search(), 1)
+    (whole,) = best_predictions(predictor, items, Search(), 1, alphas=True)
+    assert (without.symbols, without.log_prob) == (whole.symbols, whole.log_prob)
+    assert whole.alpha.size
+    assert not without.alpha.size
