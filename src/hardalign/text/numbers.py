@@ -89,7 +89,13 @@ _SCALED = {
 _SCALES = _table(
     "m=million; bn=billion; tn=trillion; Mio=Millionen; Mrd=Milliarden; M=millions; Md=milliards"
 )
-_ONE_MILLION = _table("de=eine; es=un")
+_ONES = {
+    "de": {r"\sMi(?:o|llion|lliarde)|\sMrd": "eine", r"\s(?:US-)?(?:Euro|Dollar|Cent|Proz)": "ein"},
+    "es": {
+        r"\s(?:mil|mill[óo]n|año|euro|dólar|punto|día|mes|minuto|metro|kilómetro)(?:e?s)?\b": "un"
+    },
+}
+"""How a number that ends in one does so before a noun: ein Euro, eine Million, veintiún años."""
 _DECADES = {"en": "s", "de": "er"}
 _SIGN = "(?:US)?[$]|[£€¥]"
 
@@ -216,9 +222,7 @@ class Numbers:
     def _scaled(self, match: re.Match[str]) -> str:
         scale = match["scale"] or _SCALES[match["short"]]
         coins = self._currency(Decimal(2), match["unit"] or match["coin"]).partition(" ")[2]
-        number = self._say(self._value(match["mantissa"]))
-        if self._language in _ONE_MILLION:
-            number = re.sub(f"{self._say(1)}$", _ONE_MILLION[self._language], number)
+        number = self._counted(self._value(match["mantissa"]), f" {scale}")
         if self._language in ("es", "fr"):
             coins = f"d'{coins}" if (self._language, coins[0]) == ("fr", "e") else f"de {coins}"
         return f"{number} {scale} {coins}"
@@ -228,14 +232,21 @@ class Numbers:
         value = self._value(text)
         if match["after"] == "%":
             percent = PERCENT.get(self._language)
-            return f"{self._say(value)} {percent}" if percent else None
+            return f"{self._counted(value, f' {percent}')} {percent}" if percent else None
         if sign:
             cents = len(text.partition(self._point)[2])
             return self._currency(value, sign) if cents in (0, 2) else None
         if re.fullmatch(r"1[1-9]\d\d|20\d\d", text):
             with suppress(NotImplementedError):
                 return self._say(value, "year")
-        return self._say(value)
+        return self._counted(value, match.string[match.end() :])
+
+    def _counted(self, value: Decimal, noun: str) -> str:
+        words = self._say(value)
+        for pattern, one in _ONES.get(self._language, {}).items():
+            if value % 1 == 0 and re.match(pattern, noun):
+                words = re.sub(f"{self._say(1)}$", one, words)
+        return words.replace("veintiun", "veintiún") if words.endswith("un") else words
 
     def _value(self, number: str) -> Decimal:
         return Decimal(re.sub(rf"[^\d{self._point}]", "", number).replace(",", "."))
