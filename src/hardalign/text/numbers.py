@@ -239,7 +239,7 @@ class Numbers:
         if re.fullmatch(r"1[1-9]\d\d|20\d\d", text):
             with suppress(NotImplementedError):
                 return self._say(value, "year")
-        return self._counted(value, match.string[match.end() :])
+        return self._counted(value, match.string[match.end() : match.end() + MAX_LENGTH])
 
     def _counted(self, value: Decimal, noun: str) -> str:
         words = self._say(value)
