@@ -91,6 +91,17 @@ def test_what_has_blanks_is_answered_part_by_part(tmp_path: Path) -> None:
     assert predictor.asked[-2:] == ["to", "it"]
 
 
+def test_an_underscore_stands_for_a_blank_unless_the_lexicon_has_it(tmp_path: Path) -> None:
+    predictor = FakePredictor()
+    known = lexicon(tmp_path, "to_it\tT\n")
+    (whole,), (parts,), _ = answered(predictor, words("to_it", "at_it", "_"), known)
+    assert (whole.text, parts.text) == ("T", "A T I T")
+    assert predictor.asked == ["at", "it", "_"]
+    predictor = FakePredictor(letters="of_")
+    list(answered(predictor, words("o_f"), Lexicon(WORDS)))
+    assert predictor.asked == ["o_f"]
+
+
 def test_letters_are_folded_though_others_stay_unknown() -> None:
     predictor = FakePredictor(letters="abü")
     list(answered(predictor, words("zäü", "b2"), Lexicon(WORDS)))

@@ -54,9 +54,10 @@ def respond(
 ) -> Iterator[list[Prediction]]:
     """Answer a stream as ``Predictor.answers`` does, but known words from the predictor's lexicon.
 
-    Blanks around a word are dropped; sources with blanks inside are answered word by word, without
-    alignments. Letters that the model does not have are replaced by similar ones (*café* is read as
-    *cafe*), unless it can copy them; ``folding`` counts them. Samples always come from the model.
+    Blanks around a word are dropped; sources with blanks (or _) inside are answered word by word,
+    without alignments. Letters that the model does not have are replaced by similar ones (*café* is
+    read as *cafe*), unless it can copy them; ``folding`` counts them. Samples always come from the
+    model.
 
     Unless ``exact``, the ``log_prob`` of known words may be 0. Their pronunciations are ``ranked``
     by probability, or in the lexicon's order; with ``fill``, the model's strings come after them if
@@ -114,18 +115,24 @@ def skipped_letters(
     return [(text, runs) for text, runs in found if runs]
 
 
+def is_blank(symbol: str) -> bool:
+    """Whether a symbol stands between words: *New York*, *new_york*."""
+    return symbol.isspace() or symbol == "_"
+
+
 def _parts(predictor: Predictor, example: Example, search: Search) -> list[Example]:
-    """Split a source at blanks, if the model reads single words."""
+    """Split a source at blanks, if the model reads single words and no lexicon has it."""
     require_type(Example, example)
     source, description = example.source, predictor.description
-    blanks = {symbol for symbol in source if symbol.isspace()}
-    groups = [tuple(own) for blank, own in groupby(source, str.isspace) if not blank]
+    blanks = set(filter(is_blank, source))
+    groups = [tuple(own) for blank, own in groupby(source, is_blank) if not blank]
     if (
         len(groups) < 2
         or search.samples is not None
         or description.model.copying
         or not set(example.tags) <= set(predictor.languages)
         or not description.vocabulary.source.unknown(blanks)
+        or predictor.lexicon.pronunciations(source, example.tags)
     ):
         return [example]
     spell = description.format.join_source

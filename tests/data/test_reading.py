@@ -474,6 +474,20 @@ def test_a_table_of_a_spreadsheet(tmp_path, delimiter, packed):
     assert [example.line for example in examples] == [2, 4, 5]
     assert examples[1].targets == (('d"o"n', "t"),)
     assert skipped == Skipped(1, 3, "Word, IPA")
+    if delimiter == "\t":  # a header is enough to know a spreadsheet by
+        path = tmp_path / "words.tsv"
+        path.write_bytes(content)
+        assert list(read_examples(path, FORMATS["lexicon"], "training")) == examples
+
+
+def test_quotation_marks_below_a_header_that_do_not_match_are_refused(tmp_path):
+    path = tmp_path / "words.tsv"
+    path.write_text('word\tpron\nkat\t"k a t\n')
+    with pytest.raises(InputError, match=r"line 2: quotation marks .* or leave out the header"):
+        list(read_examples(path, FORMATS["lexicon"], "training"))
+    path.write_text('kat\t"k a t\n')  # a mark of stress, say
+    (example,) = read_examples(path, FORMATS["lexicon"], "training")
+    assert example.targets == (('"k', "a", "t"),)
 
 
 def test_without_a_header_all_of_a_csv_file_is_data(tmp_path):

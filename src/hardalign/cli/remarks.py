@@ -10,7 +10,7 @@ from hardalign.cli.console import note, watched
 from hardalign.data.formats import Example, training_pairs
 from hardalign.data.text import plural, shorten
 from hardalign.data.vocabulary import UnknownSymbols, symbol_counts
-from hardalign.known_words import SKIPPED, skipped_letters
+from hardalign.known_words import SKIPPED, is_blank, skipped_letters
 from hardalign.prediction import NOTHING, Prediction
 from hardalign.predictor import Predictor
 from hardalign.search import MASS_BEAM_LIMIT, Search, cumulative_probability
@@ -47,7 +47,7 @@ class Remarks:
         if best.origin == "lexicon" or not best.source:
             return
         self._unknown.counts.update(best.unknown)
-        self._with_blanks += any(map(str.isspace, best.source.strip())) and not best.alpha.size
+        self._with_blanks += any(map(is_blank, best.source.strip())) and not best.alpha.size
         self._untagged += self._tagged and not best.tags
         self._cut_off += [self.items for prediction in predictions if not prediction.finished]
         if len(predictions) < self._nbest:

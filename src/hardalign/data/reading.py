@@ -157,6 +157,8 @@ def examples_of(
     for number, row in enumerate(rows, start=1):
         if isinstance(row, (str, bytes, Mapping)) or not hasattr(row, "__len__"):
             cutter.fail(f"a row must be a sequence of strings, not {row!r:.50}", number)
+        if number == 1 and cutter.is_header(row):
+            cutter.fail(f"{', '.join(row)} is a header; leave it out", number)
         yield cutter.example(row, number)
 
 
@@ -240,7 +242,7 @@ class _Cutter:
                 skipped.first_blank = skipped.first_blank or number
                 if self._prediction and first:  # a file of blank lines is an error instead
                     yield Example((), line=number)
-            elif header_may_come and self._is_header(cells):
+            elif header_may_come and self.is_header(cells):
                 skipped.header = ", ".join(cells)
             else:
                 any_example = True
@@ -256,14 +258,16 @@ class _Cutter:
     def _rows(self, first: str, lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
         """Yield number and cells of each line, no cells for a blank one.
 
-        Only in .csv files are quotation marks no characters.
+        The table of a spreadsheet, which is called .csv or has a header, is read with its quotation
+        marks; in other files these are characters.
         """
-        if not self.file.lower().removesuffix(".gz").endswith(".csv"):
+        is_csv = self.file.lower().removesuffix(".gz").endswith(".csv")
+        delimiter = max(",;\t", key=first.count) if is_csv else "\t"
+        if not is_csv and not self.is_header([cell.strip('"') for cell in first.split("\t")]):
             for number, line in enumerate(lines, start=1):
                 blank = not line or (line.isspace() and "\t" not in line)
                 yield number, [] if blank else line.split("\t")
             return
-        delimiter = max(",;\t", key=first.count)
         reader = csv.reader((f"{line}\n" for line in lines), delimiter=delimiter, strict=True)
         start = 1
         try:
@@ -273,11 +277,12 @@ class _Cutter:
                 yield start, row if any(row) else []
                 start = reader.line_num + 1
         except csv.Error as error:
-            self.fail(f"quotation marks that do not match ({error}); mend or remove them", start)
+            advice = "mend them" if is_csv else "mend them, or leave out the header to keep them"
+            self.fail(f"quotation marks that do not match ({error}); {advice}", start)
 
-    def _is_header(self, cells: Sequence[str]) -> bool:
+    def is_header(self, cells: Sequence[str]) -> bool:
         """Whether the cells name the columns; fails if they name them in another order."""
-        words = [cell.strip().casefold() for cell in cells]
+        words = [str(cell).strip().casefold() for cell in cells]
         kinds = [
             next((kind for kind, names in HEADINGS.items() if re.fullmatch(names, word)), "-")
             for word in words
