@@ -6,13 +6,16 @@ Functions that need torch import it themselves, so that tests of what answers ru
 from __future__ import annotations
 
 import random
+import signal
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pytest
 
 from hardalign import aligner
 from hardalign.aligner import aligner_pair
@@ -70,6 +73,22 @@ def random_pairs(
         )
         for _ in range(count)
     ]
+
+
+@contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Fail what takes more processor time; the clock would tell of other work."""
+
+    def late(*_: object) -> None:
+        pytest.fail(f"takes more than {seconds:g} s")
+
+    before = signal.signal(signal.SIGVTALRM, late)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 def eventually(happened: Callable[[], bool], within: float = 300.0) -> None:

@@ -223,6 +223,7 @@ def test_links_count_from_the_users_first_symbol() -> None:
         (links("i :", "i: :", [1, 2]), r"i:i: \u{3a}::"),
         (links("+ ⊢ \\", "| @ @3", [1, 2, 3]), r"\u{2b}:\u{7c} \u{22a2}:@ \u{5c}:\u{40}3"),
         (Links(("New", " "), (), ("\u3000",), [2]), r"New: \s:\u{3000}"),
+        (Links(("a",), (), ("b@" + "1" * 5000,), [1]), "a:b@" + "1" * 5000),
         (Links((), (), (), []), ""),
     ],
 )  # fmt: skip
@@ -249,7 +250,18 @@ def test_whatever_is_written_can_be_read(
 
 @pytest.mark.parametrize(
     "text",
-    ["a", "a:x b", "a:x||y", "a:x@1", "a:x b:y@0", "a:x\\", "a: +T:", "a:x  b:y", r"a:\u{110000}"],
+    [
+        "a",
+        "a:x b",
+        "a:x||y",
+        "a:x@1",
+        "a:x b:y@0",
+        "a:x\\",
+        "a: +T:",
+        "a:x  b:y",
+        r"a:\u{110000}",
+        "a:x@" + "1" * 9,
+    ],
 )
 def test_what_is_no_notation(text: str) -> None:
     with pytest.raises(HardalignError):

@@ -311,6 +311,21 @@ def test_a_stream_is_read_window_by_window(threads: int, monkeypatch: pytest.Mon
         iterator.close()  # type: ignore[attr-defined]
 
 
+def test_windows_hold_fewer_words_where_they_are_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batches, "WINDOW_CELLS", 100)
+    read = []
+
+    def stream() -> Iterator[Encoded]:
+        for k in range(100):
+            read.append(k)
+            yield random_pair(3, 1, seed=k)  # 5 symbols with begin and end
+
+    answers = iter(answer(talkative(), stream(), Search()))
+    next(answers)
+    assert len(read) == 4
+    assert len(list(answers)) == 99
+
+
 class Spy:
     """Passes on everything to a runtime, and counts."""
 

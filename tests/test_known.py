@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from hardalign.data.vocabulary import Folding
 from hardalign.known_words import respond
 from hardalign.prediction import Prediction
 from hardalign.search import Search
+from helpers import time_limit
 from text.fakes import WORDS, FakePredictor
 
 
@@ -250,3 +253,38 @@ def test_elided_words_before_known_ones(tmp_path: Path) -> None:
         "l'an": (),
         "d'ete": (),
     }
+
+
+def test_many_answers_to_parts_are_not_all_combined() -> None:
+    class Prolific(FakePredictor):
+        def answers(self, examples: Any, search: Any, **_: Any) -> Iterator[list[Prediction]]:
+            for example in examples:
+                base = 3 if example.text == "a" else 2
+                scores = (-math.log(base * (k + 1)) for k in range(search.most))
+                yield [Prediction(example.text, f"{k}", (), x) for k, x in enumerate(scores)]
+
+    def texts(nbest: int) -> list[str]:
+        search = Search(nbest=nbest)
+        ((*found,),) = answered(Prolific(), words("a b c"), Lexicon(WORDS), search=search)
+        assert [one.log_prob for one in found] == sorted((x.log_prob for x in found), reverse=True)
+        return [one.text for one in found]
+
+    places = product(range(8), repeat=3)
+    best = sorted(places, key=lambda ks: math.prod(k + 1 for k in ks))
+    assert set(texts(7)) == {" ".join(map(str, ks)) for ks in best[:7]}
+    with time_limit(10):
+        assert len(texts(3000)) == 3000  # of nine million combinations of two parts
+
+
+def test_a_window_holds_parts_not_lines(tmp_path: Path) -> None:
+    read = 0
+
+    def stream() -> Iterator[Example]:
+        nonlocal read
+        for example in words("of " * 300) * 1000:
+            read += 1
+            yield example
+
+    answers = answered(FakePredictor(), stream(), lexicon(tmp_path, "of\tAH1 V\n"))
+    assert len(next(answers)[0].symbols) == 600
+    assert read < 100

@@ -16,12 +16,13 @@ import safetensors.numpy
 import torch
 
 from hardalign.config import ModelConfig, TrainingConfig
-from hardalign.data.formats import FORMATS
+from hardalign.data.formats import FORMATS, Example
 from hardalign.data.reading import CorpusOrigin, FileOrigin, Origin
 from hardalign.errors import HardalignError
 from hardalign.files import JSON_DEPTH
 from hardalign.model_folder import (
     CONFIG,
+    LANGUAGES,
     RUN,
     VOCABULARY,
     WEIGHTS,
@@ -32,9 +33,10 @@ from hardalign.model_folder import (
     write_description,
     write_tensors,
 )
+from hardalign.predictor import load
 from hardalign.systems import SYSTEMS
 from hardalign.systems.parameters import TRAINING_ONLY
-from helpers import TINY, tiny_model
+from helpers import TINY, tiny_model, write_model
 
 FILES = Origin(train=FileOrigin("a", 3, "x"), dev=FileOrigin("b", 2, "y"))
 
@@ -339,3 +341,21 @@ def test_a_folder_of_runs_names_one(tmp_path: Path) -> None:
     (tmp_path / "hard.0" / RUN).touch()
     with pytest.raises(HardalignError, match=r"not a model folder; give a run in it, .*hard\.0"):
         read_description(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "content", ["[1]", "null", '"x"', '{"N": 1}', '{"N": [1]}', '{"N": []}', '{"N": {"b": 1}}']
+)
+def test_strange_languages(content: str, folder: Path) -> None:
+    save("hard", folder)
+    (folder / LANGUAGES).write_text(content)
+    with pytest.raises(HardalignError, match=f"{LANGUAGES}: damaged: not an object with a list"):
+        load(folder)
+
+
+@pytest.mark.parametrize("tag", ["字" * 100, "../x", "a\0b"])
+def test_tags_that_name_no_file(tag: str, tmp_path: Path) -> None:
+    (tmp_path / "x.tsv").write_text("a\tA\n")
+    examples = [Example(("a", "b"), (("A",),), (tag, "V"))]
+    folder = write_model(tmp_path / "m", examples=examples, layout=FORMATS["sigmorphon"])
+    assert not load(folder).lexicon

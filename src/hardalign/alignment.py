@@ -254,8 +254,8 @@ class Breakdown(NamedTuple):
 
 _UNWRITABLE = r"[\s\x00-\x1f\x7f-\x9f\\]"
 _IN_SOURCE = re.compile(rf"{_UNWRITABLE}|:|^[{TAG}{BEGIN}{END}]")
-_IN_TARGET = re.compile(rf"{_UNWRITABLE}|\||@(?=[0-9]+\Z)")
-_TARGET = re.compile(r"(.+?)(?:@([0-9]+))?", re.DOTALL)
+_IN_TARGET = re.compile(rf"{_UNWRITABLE}|\||@(?=[0-9]{{1,9}}\Z)")
+_TARGET = re.compile(r"(.+?)(?:@([0-9]{1,9}))?", re.DOTALL)
 _ESCAPE = re.compile(r"\\(s|u\{([0-9a-f]+)\})?")
 
 

@@ -24,6 +24,8 @@ LATTICE_CELLS = 1 << 21
 """Maximum source × target symbols of the strings scored or aligned together."""
 WINDOW = 8192
 """Results buffered at a time, so that words of similar length can share a batch."""
+WINDOW_CELLS = 1 << 24
+"""Maximum sum of their squared lengths, as each result holds a matrix: fewer if words are long."""
 BATCH_SYMBOLS = 3072
 """Maximum source symbols of a batch, padding included. More costs memory and gains no speed; with
 fewer, threads wait for the GIL."""
@@ -123,8 +125,8 @@ def in_batches(
 
     def jobs() -> Iterator[tuple[list[Item], list[int], int]]:
         """Yield the items of a window, the indices of a batch in it, and the window's position."""
-        stream, first = iter(items), 0
-        while held := list(islice(stream, max(1, WINDOW // results))):
+        stream, first, most = iter(items), 0, max(1, WINDOW // results)
+        while held := list(within(WINDOW_CELLS, islice(stream, most), lambda x: length(x) ** 2)):
             for places in batches_by_symbols([length(item) for item in held], symbols):
                 yield held, places, first
             first += len(held)
@@ -140,6 +142,16 @@ def in_batches(
         if len(window) == size:
             yield from (window[k] for k in range(size))
             window = {}
+
+
+def within(limit: int, items: Iterable[Item], size: Callable[[Item], int]) -> Iterator[Item]:
+    """Yield items until their sizes reach a limit."""
+    total = 0
+    for item in items:
+        yield item
+        total += size(item)
+        if total >= limit:
+            return
 
 
 def in_order(work: Callable[[Job], Result], jobs: Iterable[Job], threads: int) -> Iterator[Result]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby, islice, pairwise, product
+from itertools import groupby, islice, pairwise
 from typing import TYPE_CHECKING
 
 from hardalign.alignment import Alignment
-from hardalign.batches import WINDOW
+from hardalign.batches import WINDOW, within
 from hardalign.data.formats import Example, training_pairs
 from hardalign.data.vocabulary import Folding, trimmed
 from hardalign.errors import require_type
@@ -66,12 +66,12 @@ def respond(
     require_type(Iterable, examples)
     require_type(Search, search)
     folding = folding or Folding(predictor.description.vocabulary.source)
-    options, stream = _Options(search, alignments, exact, ranked, fill, threads), iter(examples)
-    while window := list(islice(stream, WINDOW)):
-        parts = [_parts(predictor, example, search) for example in window]
-        read = [look_up(predictor, part, folding) for own in parts for part in own]
+    options = _Options(search, alignments, exact, ranked, fill, threads)
+    stream = ((example, _parts(predictor, example, search)) for example in examples)
+    while window := list(within(WINDOW, stream, lambda one: len(one[1]))):
+        read = [look_up(predictor, part, folding) for _, own in window for part in own]
         found = _answers(predictor, read, options, first)
-        for example, own in zip(window, parts, strict=True):
+        for example, own in window:
             answers = next(found)
             for _ in own[1:]:
                 answers = _joined(example, answers, next(found), search)
@@ -196,7 +196,11 @@ def _known(
 def _joined(
     example: Example, one: list[Prediction], other: list[Prediction], search: Search
 ) -> list[Prediction]:
-    """Combine the answers to the first parts of a source with those to the next part."""
+    """Combine the answers to the first parts of a source with those to the next part.
+
+    Only pairs that may be wanted are, of the k-th best of one side the first ``most`` / k.
+    """
+    one, other = (sorted(own, key=lambda answer: -answer.log_prob) for own in (one, other))
     joined = [
         replace(
             first,
@@ -210,6 +214,7 @@ def _joined(
             unknown=first.unknown + then.unknown,
             origin=first.origin if first.origin == then.origin else "model",
         )
-        for first, then in product(one, other)
+        for k, first in enumerate(one, start=1)
+        for then in islice(other, search.most // k)
     ]
     return search.wanted(sorted(joined, key=lambda both: -both.log_prob))

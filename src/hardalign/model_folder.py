@@ -384,7 +384,14 @@ def find_model(model: str | Path) -> Path:
 def read_languages(folder: Path) -> dict[str, list[str]]:
     """Return the names of a model's languages by tag; none if it does not say."""
     path = folder / LANGUAGES
-    return read_json(path) if path.is_file() else {}
+    languages = read_json(path) if path.is_file() else {}
+    if not isinstance(languages, dict) or not all(map(_are_names, languages.values())):
+        raise HardalignError(f"{path}: damaged: not an object with a list of names for each tag")
+    return languages
+
+
+def _are_names(value: object) -> bool:
+    return type(value) is list and bool(value) and all(type(name) is str for name in value)
 
 
 def find_language(folder: Path, name: str, tags: Sequence[str]) -> str:

@@ -20,6 +20,7 @@ from hardalign.data.lexicon import BESIDE, Lexicon, read_lexicon
 from hardalign.data.text import Symbols
 from hardalign.data.vocabulary import UNKNOWN, Encoded, UnknownSymbols, symbol_counts
 from hardalign.errors import HardalignError, require_int, require_type
+from hardalign.files import os_errors_named
 from hardalign.known_words import respond
 from hardalign.model_folder import (
     Description,
@@ -464,10 +465,13 @@ def load(
         files = [lexicon] if isinstance(lexicon, str | Path) else lexicon
         if not isinstance(files, Sequence):
             raise HardalignError(f"a lexicon must be a file or several of them, not {lexicon!r}")
-        bundled: dict[Symbols, Path] = {(): folder / BESIDE}
+        bundled: dict[Symbols, str] = {(): BESIDE}
         for tag in fixed or source.tags:
-            bundled[() if fixed else (tag,)] = folder / f"lexicon-{tag}.tsv"
-        present = {tags: path for tags, path in bundled.items() if path.is_file()}
+            bundled[() if fixed else (tag,)] = f"lexicon-{tag}.tsv"
+        with os_errors_named(folder, "read"):
+            # A tag may be too long for the name of a file, or lead out of the folder.
+            names = {path.name for path in folder.iterdir() if path.is_file()}
+        present = {tags: folder / name for tags, name in bundled.items() if name in names}
         known = read_lexicon(files, description.format, target, present)
     languages = tuple(read_languages(folder))
     predictor = Predictor(runtime, description, parameters, known, fixed, languages)

@@ -6,9 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hardalign.cli.remarks import Remarks
+from hardalign.cli import remarks
+from hardalign.cli.remarks import Remarks, best_predictions
 from hardalign.data.formats import FORMATS, Example
 from hardalign.prediction import Prediction
+from hardalign.predictor import load
+from hardalign.search import Search
 from helpers import Command, write_model
 from text.fakes import FakePredictor
 
@@ -66,10 +69,37 @@ def test_tags_that_are_missing(command: Command, tmp_path: Path) -> None:
 
 def test_letters_that_produced_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     """The fake aligns the k-th symbol with the k-th letter; some answers are too short."""
-    remarks = Remarks(FakePredictor(), 1, None)
+    seen = Remarks(FakePredictor(), 1, None)
     for word, length in [("abcd", 4), ("abcdef", 3), ("abcdef", 4)]:
         alpha = np.eye(length + 1, len(word) + 2, 1)
-        remarks.see([Prediction(word, "", tuple(word[:length].upper()), 0.0, alpha=alpha)])
-    remarks.report()
+        seen.see([Prediction(word, "", tuple(word[:length].upper()), 0.0, alpha=alpha)])
+    seen.report()
     expected = "3 letters or more in a row produced nothing in 1 word: 'def' in 'abcdef'"
     assert capsys.readouterr().err == f"hardalign: {expected}\n"
+
+
+def test_predictions_of_long_words_are_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    held: list[int] = []
+
+    def skipped(_: object, found: list[Prediction]) -> list[tuple[str, list[str]]]:
+        held.append(len(found))
+        return [(one.source, ["abc"]) for one in found]
+
+    monkeypatch.setattr(remarks, "ALPHA_CELLS", 1000)
+    monkeypatch.setattr(remarks, "skipped_letters", skipped)
+    seen = Remarks(FakePredictor(), 1, None)
+    for _ in range(30):
+        seen.see([Prediction("ab", "AB", ("A", "B"), -1.0, alpha=np.zeros((30, 10), np.float32))])
+    assert held == [4] * 7
+    assert len(seen._skipped) == 8  # and no more are named
+    seen.report()
+
+
+def test_alphas_are_not_held(tmp_path: Path) -> None:
+    predictor = load(write_model(tmp_path / "model", end=10.0))
+    items = [Example(("a", "b"), (("A",),), text="ab")]
+    (without,) = best_predictions(predictor, items, Search(), 1)
+    (whole,) = best_predictions(predictor, items, Search(), 1, alphas=True)
+    assert (without.symbols, without.log_prob) == (whole.symbols, whole.log_prob)
+    assert whole.alpha.size
+    assert not without.alpha.size

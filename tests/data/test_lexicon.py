@@ -12,7 +12,7 @@ import pytest
 from hardalign.data.formats import FORMATS, Format
 from hardalign.data.lexicon import Lexicon, bases, read_lexicon
 from hardalign.data.vocabulary import Alphabet
-from hardalign.errors import HardalignError
+from hardalign.errors import HardalignError, InputError
 
 WORDS = replace(FORMATS["lexicon"], source_case="lower")
 PHONES = ("AH0", "AH1", "AE1", "A", "D", "K", "M", "N", "T", "V")
@@ -240,3 +240,10 @@ def test_the_packaged_dictionary_is_whole_and_sorted() -> None:
     assert {tuple(row) for row in rows} == expected
     vocabulary = hardalign.load("en-g2p").description.vocabulary
     assert not vocabulary.target.unknown({phone for _, text in rows for phone in text.split()})
+
+
+def test_many_pronunciations_of_a_word_are_refused(tmp_path: Path) -> None:
+    lines = "".join(f"of\t{'V ' * (1 + k % 30)}{'AH1 ' * (1 + k // 30)}\n" for k in range(1001))
+    assert len(lexicon(tmp_path, lines[: lines[:-1].rfind("\n") + 1])) == 1
+    with pytest.raises(InputError, match=r"line 1001: more than 1000 pronunciations of 'of'"):
+        lexicon(tmp_path, lines)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from hardalign.data.news import MAX_CHARACTERS, Name, read_names
 from hardalign.errors import InputError
+from helpers import time_limit
 
 HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n'
 
@@ -34,6 +35,13 @@ def test_names_with_their_lines():
 def test_white_space_around_is_stripped_and_layout_is_no_text():
     text = "<c><Name><SourceName>\n  AL  QASIM\n\t\tX </SourceName></Name></c>"
     assert names(text) == [Name(1, "AL  QASIM X", ())]
+
+
+def test_blanks_take_linear_time() -> None:
+    blanks = " " * 200_000  # half an hour, if it were quadratic
+    with time_limit(10):
+        (name,) = names(f"<c><Name><SourceName>a{blanks}b\n{blanks}c</SourceName></Name></c>")
+    assert name.source == f"a{blanks}b c"
 
 
 def test_builtin_entities_and_cdata_are_text():

@@ -15,7 +15,7 @@ from attack.world import World, make_world
 from hardalign.config import SIZES
 
 CASES = {"data": 120, "folders": 120, "plans": 30, "arguments": 20, "requests": 100}
-CASES |= {"overwriting": 20, "surroundings": 40, "python": 100}
+CASES |= {"text": 60, "overwriting": 20, "surroundings": 40, "python": 100}
 
 
 @pytest.fixture(scope="module")

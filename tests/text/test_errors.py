@@ -209,3 +209,15 @@ def test_a_reference_the_model_cannot_spell_has_no_origin() -> None:
     assert report.confusions[0].letters == {}
     assert rows(report, "Least probable pairs")[0][-1] == "-inf"
     assert page(report, "t", "s")
+
+
+def test_weights_of_alignments_are_not_held() -> None:
+    alignments = [
+        alignment
+        for confusion in found(ITEMS).confusions
+        for outcome in confusion.words
+        for alignment in outcome.alignments
+        if alignment
+    ]
+    assert alignments
+    assert not any(alignment.weights.size for alignment in alignments)

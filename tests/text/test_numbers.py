@@ -7,6 +7,7 @@ import pytest
 from hardalign.errors import HardalignError
 from hardalign.text.numbers import Numbers
 from hardalign.text.running import TextReport, pronounce_text
+from helpers import time_limit
 from text.fakes import FakePredictor
 
 
@@ -63,7 +64,7 @@ def unchanged(language: str, *texts: str) -> list[tuple[str, str, str]]:
         ("en", "January 5, Oct. 3", "January fifth, October third"),
         ("en", "May 2023", "May twenty twenty-three"),
         ("en", "$3.5 million.", "three point five million dollars."),
-        ("en", "a €1,000 Billion", "a one thousand Billion euro"),
+        ("en", "a €1,000 Billion", "a one thousand Billion euros"),
         ("en", "£2 trillion", "two trillion pounds sterling"),
         ("en", "US$3.5 million, $3bn", "three point five million dollars, three billion dollars"),
         ("en", "$3 mm", "three dollars mm"),
@@ -73,12 +74,43 @@ def unchanged(language: str, *texts: str) -> list[tuple[str, str, str]]:
         ("fr", "12 345,5 m", "douze mille trois cent quarante-cinq virgule cinq m"),
         ("fr", "1 250 10", "un deux cent cinquante dix"),
         ("fr", "A1 250", "A1 deux cent cinquante"),
+        (
+            "en",
+            "€5, €1, $2,400,350",
+            "five euros, one euro, "
+            "two million four hundred thousand three hundred and fifty dollars",
+        ),
+        ("en", "2,400 on 14 July", "two thousand four hundred on the fourteenth of July"),
+        ("en", "The 3 Oct. show", "The third of October show"),
+        ("de", "3 Mio. €, $1,5 Mrd", "drei Millionen Euro, eins Komma fünf Milliarden Dollar"),
+        ("de", "1 Million €, 3 Millionen", "eine Million Euro, drei Millionen"),
+        ("de", "2,1 Mio. €, 1 Mio.", "zwei Komma eins Millionen Euro, eine Millionen"),
+        ("de", "1 %, 1 Euro, 1 Mal", "ein Prozent, ein Euro, eins Mal"),
+        ("es", "21 años, 1 mes, 31 millones", "veintiún años, un mes, treinta y un millones"),
+        ("es", "el 21 de mayo, 21 %", "el veintiuno de mayo, veintiuno por ciento"),
+        ("fr", "3 millions €, 1,2 M€", "trois millions d'euros, un virgule deux millions d'euros"),
+        ("fr", "US$2 milliards", "deux milliards de dollars"),
+        ("es", "US$31 millones", "treinta y un millones de dólares"),
+        ("es", "la 1.ª vez, el 2.º, 3.er", "la primera vez, el segundo, tercer"),
+        ("pt", "1.ª, 2º", "primeira, segundo"),
+        ("fr", "1ère, XXIe, Ier", "première, vingt et unième, premier"),
+        ("es", "siglos XIX y XX, siglo IV", "siglos diecinueve y veinte, siglo cuatro"),
+        *unchanged("fr", "XL", "Xes", "Louis XIV"),
+        *unchanged("es", "XIX", "siglo IXA"),
         # Abbreviations
+        ("fr", "p.ex. p. ex.", "par exemple par exemple"),
+        ("es", "p.ej. EE.UU.", "por ejemplo Estados Unidos"),
+        (
+            "de",
+            "z.B. Z. B. u. a. 44 v. Chr.",
+            "zum Beispiel zum Beispiel unter anderem vierundvierzig vor Christus",
+        ),
         ("en", "Dr. Who, e.g. (St. Ives)", "doctor Who, for example (saint Ives)"),
         ("en", "E.g. MR. SMITH", "for example mister SMITH"),
         ("de", "z. B. 3,5 Mio. Euro", "zum Beispiel drei Komma fünf Millionen Euro"),
         ("fr", "M. Roux, n° 7", "monsieur Roux, numéro sept"),
         ("es", "EE. UU., p.\u00a0ej.", "Estados Unidos, por ejemplo"),
+        ("de", "D. h. D. H. Lawrence", "das heißt D. H. Lawrence"),
         *unchanged("fr", "10m.", "am.", "Mmes"),
     ],
 )
@@ -100,6 +132,20 @@ def test_what_is_expanded_in_text_is_counted_and_named() -> None:
         "6 read as words: '7 as seven' × 2, 'Dr. as doctor', '3rd as third', 'e.g. as for example'"
         ", '$2 billion as two billion dollars'",
     ]
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("en", "$123456789012345678901234567"),  # more digits than a decimal number has
+        ("vi", "$1 million"),  # num2words has no amounts of money in this language
+        ("am", "1234567"),  # where num2words does not come to an end
+        ("am", "$12345678.90"),
+    ],
+)
+def test_what_num2words_cannot_write_stays(language: str, text: str) -> None:
+    with time_limit(5):
+        assert Numbers(language).expand(text) == text
 
 
 def test_a_language_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -98,6 +98,16 @@ def test_spelled_letters_are_called_by_their_names() -> None:
     assert spoken("N.A. n", lexicon=known) == "{EH1 N EY1} {EH1 N}"
 
 
+def test_capitals_after_an_elision() -> None:
+    known, report = known_words(lQ="L", onu="O N"), TextReport()
+    text = "L'UE l’ONU d'UE l'Eau"
+    assert spoken(text, lexicon=known, report=report) == "{L ' U E} {L O N} {D ' U E} {L ' E A U}"
+    assert report.remarks() == ['read as words though in capitals: "L\'UE"']
+    assert spoken(text, lexicon=known, spell_capitals=True) == (
+        "{L U E} {L O N U} {D ' U E} {L ' E A U}"
+    )
+
+
 def test_what_the_lexicon_has_between_blanks_is_a_word() -> None:
     known = Lexicon(WORDS)
     for word in ("new_york", "<unk>", "r2d2", "in.", "a~b"):

@@ -37,6 +37,7 @@ from hardalign.files import HOLDER, LOCK, locked
 from hardalign.model_folder import (
     CHECKPOINT,
     CONFIG,
+    LANGUAGES,
     METRICS,
     VOCABULARY,
     WEIGHTS,
@@ -106,6 +107,28 @@ def data_file(world: World, draw: random.Random) -> Outcome:
         if name != "-":
             (folder / name).write_bytes(content)
         return call(verb, *values, folder=folder, stdin=stdin, **options)
+
+
+NUMBERS = (
+    "$", "US$", "£", "€", "¥", "%", " ", ",", ".", "1", "0", "2024", "999", "1,000,000", "9" * 28, "00",
+    "st", "er", "ème", "º", "s", " million", "bn", ":30", "h", " Uhr", "٣", "१", "January ", "am ", "1.",
+    "3. Oktober", "-", "/", "@", "www.", "Dr.", "ab", "a1", "\u00a0", "a" * 40, "1 " * 300, "z. B. ",
+)  # fmt: skip
+LANGUAGE_NAMES = ("en", "de", "fr", "es", "it", "vi", "am", "ja", "is", "ar", "xx", "")
+
+
+def running_text(world: World, draw: random.Random) -> Outcome:
+    """A text with numbers, dates, amounts and abbreviations."""
+    text = "".join(draw.choices(NUMBERS, k=draw.randint(1, 12))).encode()
+    text = damaged(text, draw) if draw.random() < 0.3 else text
+    options = {
+        "text": True,
+        "numbers": draw.choice(LANGUAGE_NAMES),
+        "spell_capitals": draw.random() < 0.3,
+        "threads": 1,
+    }
+    with world.copy("lexicon") as folder:
+        return call("predict", "lexicon", "-", folder=folder, stdin=text, **options)
 
 
 def _names(verb: str) -> tuple[list[str], list[str]]:
@@ -223,6 +246,12 @@ def model_folder(world: World, draw: random.Random) -> Outcome:
             del config["sha256"]
             (place / CONFIG).write_text(json.dumps(config))
         damage = {_damage_folder(place, config, draw) for _ in range(draw.choice((1, 1, 1, 2)))}
+        if draw.random() < 0.1:
+            names = damaged_value({"deu": ["de", "German"]}, draw)
+            (place / LANGUAGES).write_text(
+                json.dumps(names), encoding="utf-8", errors="surrogatepass"
+            )
+            damage.add(LANGUAGES)
         out = {"scores": True, "alignments": True}
         resume = {
             "data": DataOptions(dev="pairs.tsv"),
@@ -479,6 +508,7 @@ def python(world: World, draw: random.Random) -> Outcome:
 
 KINDS: dict[str, Callable[[World, random.Random], Outcome]] = {
     "data": data_file,
+    "text": running_text,
     "arguments": arguments,
     "folders": model_folder,
     "plans": plan,

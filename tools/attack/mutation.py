@@ -27,7 +27,7 @@ ODD_BYTES = (
     b"<!--", b"]]>", b"<![CDATA[", b"<!DOCTYPE a [", b"<?xml", b'"', b"'", b"{", b"[", b"]", b"}", b":",
     b",", b"=", b"#", b"null", b"NaN", b"-1", b"1e999", b"9" * 40, b"\\ud800", b"\\u0000", b";", b"|",
     b"a" * 1200, b"\t" * 60, b"\n" * 60, "نمس".encode(), "가".encode(), "e\u0301".encode(),
-    b"\x1b[2J", ("a" + MARKS[0] * 30_000 + MARKS[1] * 30_000).encode(),
+    b" " * 100_000, b"\x1b[2J", ("a" + MARKS[0] * 30_000 + MARKS[1] * 30_000).encode(),
 )  # fmt: skip
 
 

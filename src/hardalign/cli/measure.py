@@ -257,7 +257,7 @@ def analyzed_predictions(
 ) -> Iterator[AnalyzedPrediction]:
     """Yield the model's answer to each item, with its edges above the threshold."""
     spell = predictor.description.format.join_target
-    predictions = best_predictions(predictor, items, Search(), cores())
+    predictions = best_predictions(predictor, items, Search(), cores(), alphas=True)
     for item, prediction in zip(items, predictions, strict=True):
         letters = slice(1 + len(predictor.as_read(item).tags), -1)  # without begin, tags and end
         links = edges(prediction.alpha[: len(prediction.symbols), letters], threshold)

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from hardalign.cli.console import note, watched
 from hardalign.data.formats import Example, training_pairs
 from hardalign.data.text import plural, shorten
 from hardalign.data.vocabulary import UnknownSymbols, symbol_counts
 from hardalign.known_words import SKIPPED, is_blank, skipped_letters
-from hardalign.prediction import Prediction
+from hardalign.prediction import NOTHING, Prediction
 from hardalign.predictor import Predictor
 from hardalign.search import MASS_BEAM_LIMIT, Search, cumulative_probability
 
 CUT_OFF = "cut off at 4 times the length of the source"
 ALIGNED_AT_ONCE = 256
 """Predictions searched for skipped letters at a time."""
+ALPHA_CELLS = 1 << 22
+"""The same in cells of their alphas, to bound memory: fewer predictions of long words."""
+SHOWN = 8
+"""Sources with skipped letters that are named."""
 
 
 class Remarks:
@@ -30,8 +35,10 @@ class Remarks:
         self._cut_off: list[int] = []
         self._too_few: list[int] = []
         self._uncovered: list[int] = []
-        self._skipped: list[tuple[str, list[str]]] = []
+        self._skipped: list[tuple[str, list[str]]] = []  # the first ones
+        self._skipped_count = 0
         self._recent: list[Prediction] = []
+        self._cells = 0
 
     def see(self, predictions: list[Prediction]) -> None:
         """Take note of the predictions for the next item."""
@@ -48,12 +55,16 @@ class Remarks:
         if self._mass is not None and cumulative_probability(predictions)[-1] < self._mass:
             self._uncovered.append(self.items)
         self._recent.append(best)
-        if len(self._recent) == ALIGNED_AT_ONCE:
+        self._cells += best.alpha.size
+        if len(self._recent) == ALIGNED_AT_ONCE or self._cells > ALPHA_CELLS:
             self._find_skipped()
 
     def _find_skipped(self) -> None:
-        self._skipped += skipped_letters(self._predictor, self._recent)
+        found = skipped_letters(self._predictor, self._recent)
+        self._skipped += found[: SHOWN - len(self._skipped)]
+        self._skipped_count += len(found)
         self._recent.clear()
+        self._cells = 0
 
     def report(self) -> None:
         """Print the warnings."""
@@ -70,8 +81,8 @@ class Remarks:
             words = [
                 f"{', '.join(map(shorten, runs))} in {shorten(t)}" for t, runs in self._skipped
             ]
-            count, more = plural(len(words), "word", "words"), ", …" if len(words) > 8 else ""
-            where = f"{', '.join(words[:8])}{more}"
+            count = plural(self._skipped_count, "word", "words")
+            where = ", ".join(words) + (", …" if self._skipped_count > SHOWN else "")
             note(f"{SKIPPED} letters or more in a row produced nothing in {count}: {where}")
         beam = f"covered to {self._mass} by a beam of {MASS_BEAM_LIMIT}"
         fewer = f"fewer than {self._nbest} predictions: the beam found no more"
@@ -90,14 +101,19 @@ def best_predictions(
     search: Search,
     threads: int,
     model: str | None = None,
+    alphas: bool = False,
 ) -> list[Prediction]:
     """Predict items with a progress bar, and warn of what the model could not read or write.
 
-    Warnings begin with the name of the ``model``, if given.
+    Warnings begin with the name of the ``model``, if given. Unless ``alphas`` are wanted, the
+    predictions are without, as those of a large file are larger than all else.
     """
     answers = predictor.answers(items, search, exact=False, threads=threads)
     what = f"words of {model}" if model else "words"
-    predictions = [best for best, *_ in watched(answers, what, total=len(items))]
+    predictions = [
+        best if alphas else replace(best, alpha=NOTHING.alpha)
+        for best, *_ in watched(answers, what, total=len(items))
+    ]
     unknown = UnknownSymbols(predictor.description.vocabulary.source)
     for prediction in predictions:
         unknown.counts.update(prediction.unknown)

@@ -29,6 +29,7 @@ _SILENCE = re.compile(
 """A word such as ``<unk>`` with a phone of silence or noise, which no model writes."""
 _ODD = re.compile(r"[^,;|=]+[,;|=]")
 _NUMBER = re.compile(r"\d+(\.\d+)?")
+MAX_PRONUNCIATIONS = 1000  # of a word; each new one is compared with the others
 _PROBABILITY = re.compile(r"\d+\.\d+(e-\d+)?")
 PHONES = ("S", "Z", "T", "D", "IH0")
 """What endings are made of; a model that has these and stress digits writes English."""
@@ -69,10 +70,18 @@ class Lexicon:
         return bool(self._entries or self._beside)
 
     def add(self, word: Symbols, pronunciation: Symbols) -> None:
-        """Add a pronunciation, unless the word has it already."""
+        """Add a pronunciation, unless the word has it already.
+
+        Raises:
+            HardalignError: If the word has too many.
+        """
         key = self._key(word)
         others = self._entries.get(key, ())
         if pronunciation not in others:
+            if len(others) == MAX_PRONUNCIATIONS:
+                raise HardalignError(
+                    f"more than {MAX_PRONUNCIATIONS} pronunciations of {shorten(key)}; remove some"
+                )
             self._entries[key] = (*others, pronunciation)
 
     def add_missing(self, other: Lexicon) -> None:
@@ -173,13 +182,13 @@ def _read_file(file: str | Path, layout: Format, alphabet: Alphabet) -> Lexicon:
             continue
         try:
             word, pronunciation = _entry(line, layout, spaced)
+            if stressless:
+                pronunciation = tuple(symbol.rstrip("012") for symbol in pronunciation)
+            lexicon.add(word, pronunciation)
         except HardalignError as error:
             raise InputError(str(error), file=name, line=number) from None
-        if stressless:
-            pronunciation = tuple(symbol.rstrip("012") for symbol in pronunciation)
         for symbol in alphabet.unknown(pronunciation):
             foreign.setdefault(symbol, number)
-        lexicon.add(word, pronunciation)
     if not lexicon and not lexicon.silences:
         raise InputError("no entries: the file has no words", file=name)
     if foreign:

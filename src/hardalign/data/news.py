@@ -11,8 +11,7 @@ from hardalign.errors import InputError
 
 MAX_CHARACTERS = 1 << 23
 """Characters of the largest file that is read: some 70,000 names."""
-# A line break or TAB inside a name comes from how the XML is laid out, and would break our output.
-_LAYOUT = re.compile(r"[ \t\r\n]*[\t\r\n][ \t\r\n]*")
+_BLANKS = re.compile(r"[ \t\r\n]+")
 
 
 class Name(NamedTuple):
@@ -87,7 +86,7 @@ class _Parser:
             self._line, self._texts = None, {}
         elif element in self._texts and self._pieces is not None:
             text = "".join(self._pieces).strip()
-            self._texts[element].append(_LAYOUT.sub(" ", text))
+            self._texts[element].append(_BLANKS.sub(_laid_out, text))
             self._pieces = None
 
     def _refuse_declarations(self, _name: str, _system: object, _public: object, own: int) -> None:
@@ -99,3 +98,11 @@ class _Parser:
 
     def _fail(self, message: str, line: int | None = None) -> NoReturn:
         raise InputError(message, file=self._file, line=line or self._expat.CurrentLineNumber)
+
+
+def _laid_out(blanks: re.Match[str]) -> str:
+    """Return blanks inside a name as they are, but one for how the XML is laid out.
+
+    A line break or TAB would break our output.
+    """
+    return " " if set(blanks[0]) - {" "} else blanks[0]

@@ -15,6 +15,7 @@ from importlib.resources import files
 from string import Template
 from typing import NamedTuple
 
+import numpy as np
 from rapidfuzz.distance import Levenshtein
 
 from hardalign.alignment import BEGIN, END, Alignment
@@ -174,7 +175,10 @@ def _outcomes(predictor: Predictor, items: Sequence[Example], threads: int) -> l
         for target in (outcome.predicted, outcome.expected)
     ]
     aligned = predictor.align_pairs(pairs, threads=threads)
-    alignments = iter([alignment for _, alignment in aligned])
+    # Only paths are kept, as the weights of all errors would fill the memory.
+    alignments = iter(
+        [one and replace(one, weights=np.empty((0, 0)), path=one.best) for _, one in aligned]
+    )
     return [
         outcome
         if outcome.correct

@@ -6,11 +6,14 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any
 
 from hardalign.errors import HardalignError, MissingPackageError
 
 MAX_LENGTH = 30  # characters of a number that is written as words
+LARGEST = {"am": 10**6}
+"""Numbers of languages in which num2words does not come to an end for many larger ones."""
 POINTS = {"en", "he", "ja", "ko", "th"}  # languages with a decimal point; others have a comma
 CURRENCIES = {"$": "USD", "US$": "USD", "£": "GBP", "€": "EUR", "¥": "JPY"}
 
@@ -41,34 +44,60 @@ ABBREVIATIONS = {
     ),
     "de": _table(
         "Dr.=Doktor; Prof.=Professor; Hr.=Herr; Fr.=Frau; Nr.=Nummer; St.=Sankt; ca.=circa; "
-        "z.B.=zum Beispiel; z. B.=zum Beispiel; d.h.=das heißt; d. h.=das heißt; "
-        "usw.=und so weiter; bzw.=beziehungsweise; Mio.=Millionen; Mrd.=Milliarden; Jan.=Januar; "
-        "Feb.=Februar; Apr.=April; Aug.=August; Sept.=September; Okt.=Oktober; Nov.=November; "
-        "Dez.=Dezember"
+        "z.B.=zum Beispiel; d.h.=das heißt; u.a.=unter anderem; v.Chr.=vor Christus; "
+        "n.Chr.=nach Christus; usw.=und so weiter; bzw.=beziehungsweise; Mio.=Millionen; "
+        "Mrd.=Milliarden; Jan.=Januar; Feb.=Februar; Apr.=April; Aug.=August; Sept.=September; "
+        "Okt.=Oktober; Nov.=November; Dez.=Dezember"
     ),
     "fr": _table(
         "M.=monsieur; Mme=madame; Mlle=mademoiselle; Dr=docteur; Dr.=docteur; n°=numéro; "
-        "p. ex.=par exemple; etc.=et cetera"
+        "p.ex.=par exemple; etc.=et cetera"
     ),
     "es": _table(
         "Sr.=señor; Sra.=señora; Dr.=doctor; Dra.=doctora; Ud.=usted; Uds.=ustedes; n.º=número; "
-        "p. ej.=por ejemplo; EE. UU.=Estados Unidos; EE.UU.=Estados Unidos; etc.=etcétera"
+        "p.ej.=por ejemplo; EE.UU.=Estados Unidos; etc.=etcétera"
     ),
 }
-_ORDINALS = _table("en=st|nd|rd|th; fr=er|re|e|è|ème; es=[ºª]|er; it=[ºª]; pt=[ºª]")
-_INFLECTIONS = {"ª": ("o$", "a"), "re": ("er$", "ère"), "er": ("o$", "")}
+"""There may be a blank after a dot inside."""
+_PLACES = {
+    "en": r"(?P<place>\d+)(?P<suffix>st|nd|rd|th)",
+    "fr": r"(?P<place>\d+|[IVX]+)(?P<suffix>er|ère|re|e|è|ème)",
+    "es": r"(?P<place>\d+)\.?(?P<suffix>[ºª]|er)",
+    "it": r"(?P<place>\d+)(?P<suffix>[ºª])",
+    "pt": r"(?P<place>\d+)\.?(?P<suffix>[ºª])",
+}
+_INFLECTIONS = {"ª": ("o$", "a"), "re": ("er$", "ère"), "ère": ("er$", "ère"), "er": ("o$", "")}
 """Of ordinals by their suffix: segunda, première, tercer."""
+_CENTURIES = {"es": r"(?:(?<=[Ss]iglo\s)|(?<=[Ss]iglos\s)|(?<=[IVX]\sy\s))(?P<roman>[IVX]+)"}
+_MONTHS = (
+    "January|February|March|April|May|June|July|August|September|October|November|December"
+    r"|(?:Jan|Feb|Aug|Sept|Oct|Nov|Dec)\."
+)
 _DATES = {
-    "en": r"(?P<month>January|February|March|April|May|June|July|August|September|October|November"
-    r"|December|(?:Jan|Feb|Aug|Sept|Oct|Nov|Dec)\.)\s(?P<day>\d{1,2})",
+    "en": rf"(?P<month>{_MONTHS})\s(?P<day>\d{{1,2}})"
+    rf"|(?P<article>[Tt]he\s)?(?P<nth>[12]?\d|3[01])\s(?P<of>{_MONTHS})(?!\w)",
     "de": r"(?:(?P<article>(?i:d(?:er|ie|as|e[mns])|[ai]m|[vz][ou]m|beim))\s(?P<nth>\d{1,2})\."
     r"|(?:(?P<before>(?i:ab|bis|nach|seit|und))\s)?(?P<day>\d{1,2})\."
     r"(?=\s(?:Januar|Jänner|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November"
     r"|Dezember|(?:Jan|Feb|Apr|Aug|Sept|Okt|Nov|Dez)\.)(?!\w)))",
 }
-"""Numbers that are ordinals without a suffix: January 5; am 3. Oktober, im 19. Jahrhundert."""
-_SCALED = {"en": r"(?:[\s-](?P<scale>(?i:million|billion|trillion))|\s?(?P<short>m|bn|tn))"}
-_SCALES = _table("m=million; bn=billion; tn=trillion")
+"""Numbers that are ordinals without a suffix: January 5, 5 January; am 3. Oktober."""
+_SCALED = {
+    "en": r"(?:[\s-](?P<scale>(?i:million|billion|trillion))|\s?(?P<short>m|bn|tn))",
+    "de": r"\s(?:(?P<scale>Million(?:en)?|Milliarden?)|(?P<short>Mio|Mrd)\b\.?)",
+    "fr": r"\s?(?:(?P<scale>millions?|milliards?)|(?P<short>Md?))",
+    "es": r"\s?(?P<scale>millón|millones)",
+}
+_SCALES = _table(
+    "m=million; bn=billion; tn=trillion; Mio=Millionen; Mrd=Milliarden; M=millions; Md=milliards"
+)
+_ONES = {
+    "de": {r"\sMi(?:o|llion|lliarde)|\sMrd": "eine", r"\s(?:US-)?(?:Euro|Dollar|Cent|Proz)": "ein"},
+    "es": {
+        r"\s(?:mil|mill[óo]n|año|euro|dólar|punto|día|mes|minuto|metro|kilómetro)(?:e?s)?\b": "un"
+    },
+}
+"""How a number that ends in one does so before a noun: ein Euro, eine Million, veintiún años."""
 _DECADES = {"en": "s", "de": "er"}
 _SIGN = "(?:US)?[$]|[£€¥]"
 
@@ -97,7 +126,11 @@ class Numbers:
         self._abbreviations = {
             form: words
             for name, words in ABBREVIATIONS.get(self._language, {}).items()
-            for form in (name, name.capitalize(), name.upper())
+            for form in (
+                name,
+                name[0].upper() + name[1:],
+                name.upper() if name.count(".") < 2 else name,  # D. H. may be somebody
+            )
         }
         self._pattern = self._compile()
 
@@ -114,11 +147,13 @@ class Numbers:
         names = sorted(map(re.escape, self._abbreviations), key=len, reverse=True)
         kinds = {
             "date": _DATES.get(language, "(?!)"),
-            "abbreviation": "|".join(names).replace(r"\ ", r"\s") or "(?!)",
+            "abbreviation": re.sub(r"\\\.(?=\w)", r"\.\\s?", "|".join(names)) or "(?!)",
             "time": time,
-            "ordinal": rf"(?P<place>\d+)(?P<suffix>{_ORDINALS.get(language, '(?!)')})",
+            "ordinal": _PLACES.get(language, "(?!)"),
+            "century": _CENTURIES.get(language, "(?!)"),
             "decade": r"(?P<tens>(?:[12]\d)?\d0)" + _DECADES.get(language, "(?!)"),
-            "scaled": rf"(?P<unit>{_SIGN})(?P<mantissa>{number}){_SCALED.get(language, '(?!)')}",
+            "scaled": rf"(?P<unit>{_SIGN})?(?P<mantissa>{number}){_SCALED.get(language, '(?!)')}"
+            r"(?(unit)|\s?(?P<coin>[$£€¥]))",
             "amount": rf"(?P<sign>{_SIGN})?(?P<number>{number})(?:\s?(?P<after>[$£€¥%]))?",
         }
         groups = "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in kinds.items())
@@ -139,7 +174,12 @@ class Numbers:
             if match.lastgroup and len(match[0]) <= MAX_LENGTH:
                 # num2words may lack this kind in this language, or so large a number.
                 with suppress(
-                    NotImplementedError, OverflowError, KeyError, IndexError, TypeError, ValueError
+                    NotImplementedError,
+                    ArithmeticError,
+                    LookupError,
+                    TypeError,
+                    ValueError,
+                    AttributeError,
                 ):
                     words = getattr(self, f"_{match.lastgroup}")(match)
             if words:
@@ -149,9 +189,12 @@ class Numbers:
         return self._pattern.sub(expanded, line)
 
     def _abbreviation(self, match: re.Match[str]) -> str:
-        return self._abbreviations[re.sub(r"\s", " ", match[0])]
+        return self._abbreviations[re.sub(r"\s", "", match[0])]
 
     def _date(self, match: re.Match[str]) -> str:
+        if self._language == "en" and match["nth"]:
+            day, month = self._say(int(match["nth"]), "ordinal"), match["of"]
+            return f"{match['article'] or 'the '}{day} of {self._abbreviations.get(month, month)}"
         if self._language == "en":
             month = self._abbreviations.get(match["month"], match["month"])
             return f"{month} {self._say(int(match['day']), 'ordinal')}"
@@ -172,8 +215,12 @@ class Numbers:
         return together.format(hours, oh + self._say(minute))
 
     def _ordinal(self, match: re.Match[str]) -> str:
-        words = self._say(int(match["place"]), "ordinal")
+        place = match["place"]
+        words = self._say(int(place) if place.isdecimal() else _roman(place), "ordinal")
         return re.sub(*_INFLECTIONS.get(match["suffix"], ("$", "")), words)
+
+    def _century(self, match: re.Match[str]) -> str:
+        return self._say(_roman(match["roman"]))
 
     def _decade(self, match: re.Match[str]) -> str:
         words = self._say(int(match["tens"]), "year")
@@ -181,22 +228,32 @@ class Numbers:
 
     def _scaled(self, match: re.Match[str]) -> str:
         scale = match["scale"] or _SCALES[match["short"]]
-        two = self._currency(Decimal(2), match["unit"])
-        return f"{self._say(self._value(match['mantissa']))} {scale} {two.partition(' ')[2]}"
+        coins = self._currency(Decimal(2), match["unit"] or match["coin"]).partition(" ")[2]
+        number = self._counted(self._value(match["mantissa"]), f" {scale}")
+        if self._language in ("es", "fr"):
+            coins = f"d'{coins}" if (self._language, coins[0]) == ("fr", "e") else f"de {coins}"
+        return f"{number} {scale} {coins}"
 
     def _amount(self, match: re.Match[str]) -> str | None:
         text, sign = match["number"], match["sign"] or match["after"]
         value = self._value(text)
         if match["after"] == "%":
             percent = PERCENT.get(self._language)
-            return f"{self._say(value)} {percent}" if percent else None
+            return f"{self._counted(value, f' {percent}')} {percent}" if percent else None
         if sign:
             cents = len(text.partition(self._point)[2])
             return self._currency(value, sign) if cents in (0, 2) else None
         if re.fullmatch(r"1[1-9]\d\d|20\d\d", text):
             with suppress(NotImplementedError):
                 return self._say(value, "year")
-        return self._say(value)
+        return self._counted(value, match.string[match.end() : match.end() + MAX_LENGTH])
+
+    def _counted(self, value: Decimal, noun: str) -> str:
+        words = self._say(value)
+        for pattern, one in _ONES.get(self._language, {}).items():
+            if value % 1 == 0 and re.match(pattern, noun):
+                words = re.sub(f"{self._say(1)}$", one, words)
+        return words.replace("veintiun", "veintiún") if words.endswith("un") else words
 
     def _value(self, number: str) -> Decimal:
         return Decimal(re.sub(rf"[^\d{self._point}]", "", number).replace(",", "."))
@@ -204,12 +261,24 @@ class Numbers:
     def _currency(self, value: Decimal, sign: str) -> str:
         exact, currency = value.quantize(Decimal("0.01")), CURRENCIES[sign]
         words = self._say(exact, "currency", currency=currency)
-        # "Five euro, zero cents", "fünf Euro und null Cent".
+        if self._language == "en" and value != 1:
+            words = re.sub(r"\beuro\b", "euros", words)
+        # "Five euros, zero cents", "fünf Euro und null Cent".
         return words if value % 1 else re.sub(rf"(?:,| \w{{1,3}})? {self._say(0)} .*$", "", words)
 
     def _say(self, value: float | Decimal, to: str = "cardinal", **options: Any) -> str:
+        if value > LARGEST.get(self._language, value):
+            raise OverflowError
         number = int(value) if to != "currency" and value == int(value) else value
         words = str(self._num2words(number, lang=self._name, to=to, **options))
         if isinstance(number, Decimal) and words == self._say(int(value)):
             words = self._say(float(value))  # of decimals, num2words leaves out a part in Italian
+        if self._language == "en":
+            return re.sub("(thousand|illion),", r"\1", words)
         return words.replace(" punto ", " coma ") if self._language == "es" else words
+
+
+def _roman(text: str) -> int:
+    """Return the value of a Roman numeral up to 39."""
+    values = [{"I": 1, "V": 5, "X": 10}[letter] for letter in text]
+    return sum(-one if one < after else one for one, after in pairwise([*values, 0]))

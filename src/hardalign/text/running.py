@@ -39,6 +39,8 @@ _KINDS = {
 }
 _AFFIX = re.compile(rf"^[{HYPHENS}](?=\w)|(?<=\w)[{HYPHENS}]$")
 """The hyphen of a suffix (-ism) or of a prefix (pre-)."""
+_ELIDED = re.compile(rf"[^\W\d_]+[{re.escape(APOSTROPHES)}](?=[A-Z])")
+"""What is elided before a name or an acronym: *l'UE*."""
 _CHUNK = re.compile(r"(\s*)(\S*)")
 _PUNCTUATION = '.,;:!?…()"“”„«»‹›'
 _PLAIN = re.compile(rf"(?:[^\W\d_]|[.{re.escape(APOSTROPHES + HYPHENS)}])*+")
@@ -236,18 +238,22 @@ class Reader:
         yield Piece(after)
 
     def _part(self, text: str, spell: bool) -> Piece:
-        capitals = text.isupper() and sum(map(str.isalpha, text)) > 1
+        elided = _ELIDED.match(text)
+        before = elided[0] if elided and self._is_known(elided[0]) else ""
+        word = text[len(before) :]
+        capitals = word.isupper() and sum(map(str.isalpha, word)) > 1
         if capitals and spell:
-            return self._spelled(text)
+            return self._spelled(word, before)
         piece = self._piece(text, [text])
         if capitals and piece.words and not self._is_known(text):
             count(self._report.capitals, text)
         return piece
 
-    def _spelled(self, text: str) -> Piece:
+    def _spelled(self, text: str, before: str = "") -> Piece:
         """Return a piece whose letters are pronounced by their names, *A.* in CMUDict."""
         letters = [letter for letter in text if letter.isalpha()]
-        return self._piece(text, [f"{x}." if self._is_known(f"{x}.") else x for x in letters])
+        spelled = [f"{x}." if self._is_known(f"{x}.") else x for x in letters]
+        return self._piece(before + text, [before, *spelled] if before else spelled)
 
     def _piece(self, piece: str, words: list[str]) -> Piece:
         """Return a piece with the words that are pronounced for it, if all of them can be."""
