@@ -48,7 +48,7 @@ from hardalign.experiments.report import Cell, Cells, Setting, average, collect
 from hardalign.experiments.run import Result, Run, read_results
 from hardalign.files import whole_file, write_bytes
 from hardalign.metrics import LEVEL
-from hardalign.table import MISSING, number, with_deviation
+from hardalign.plot import MISSING, number, with_deviation
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
