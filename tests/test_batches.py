@@ -34,8 +34,7 @@ from hardalign.search import (
     predictions,
 )
 from hardalign.systems import SYSTEMS
-from hardalign.systems.batch import Targets, Words
-from hardalign.systems.model import Answering
+from hardalign.systems.model import Answering, Targets, Words
 from helpers import TINY, random_pair, random_pairs, tiny_runtime
 from searching import Table, distribution, greedily, strings
 

@@ -28,8 +28,7 @@ from hardalign.search import (
     uniform_noise,
 )
 from hardalign.systems import SYSTEMS
-from hardalign.systems.batch import Words
-from hardalign.systems.model import Answering
+from hardalign.systems.model import Answering, Words
 from hardalign.systems.ops.numpy import Floats
 from helpers import random_pair, tiny_runtime, tiny_vocabulary
 from searching import (

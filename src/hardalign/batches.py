@@ -15,9 +15,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from hardalign.data.vocabulary import END, LENGTH_LIMIT, UNKNOWN, Encoded, batches_by_symbols
-from hardalign.systems.batch import Targets, Words
 from hardalign.systems.lattice import Lattice
-from hardalign.systems.model import Answering
+from hardalign.systems.model import Answering, Targets, Words
 from hardalign.systems.ops.numpy import Floats, Ints, logsumexp
 
 LATTICE_CELLS = 1 << 21

@@ -31,8 +31,7 @@ from hardalign.model_folder import (
 from hardalign.prediction import NOTHING, Prediction
 from hardalign.search import MAX_WIDTH, Hypothesis, Search, find_strings
 from hardalign.systems import SCORES, System, find_system
-from hardalign.systems.batch import Targets, Words
-from hardalign.systems.model import Answering, build_members, indexer
+from hardalign.systems.model import Answering, Targets, Words, build_members, indexer
 from hardalign.systems.parameters import ALIGNER_TABLE
 
 FREED = (1 << 25) - (1 << 16)

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from hardalign.config import ModelConfig
 from hardalign.data.vocabulary import BEGIN, Encoded, Vocabulary
 from hardalign.search import Hypothesis, predictions
-from hardalign.systems.batch import Words
-from hardalign.systems.model import build_model
+from hardalign.systems.model import Words, build_model
 
 Array = NDArray[Any]
 

@@ -42,8 +42,7 @@ from hardalign.errors import HardalignError, InputError
 from hardalign.experiments.run import DataFiles, Run
 from hardalign.files import check_regular
 from hardalign.model_folder import MOST_MEMBERS
-from hardalign.systems import find_system
-from hardalign.systems.table import model_class
+from hardalign.systems import find_system, model_class
 
 _SHIPPED = resources.files("hardalign.experiments") / "plans"
 CORPUS = {"words": int, "strip_stress": bool, "hold_out": bool}

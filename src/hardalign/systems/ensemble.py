@@ -30,9 +30,8 @@ import numpy as np
 
 from hardalign.data.vocabulary import BEGIN, END, PAD
 from hardalign.errors import HardalignError
-from hardalign.systems.batch import Targets, Words
 from hardalign.systems.lattice import Lattice, draw, quiet
-from hardalign.systems.model import Answering, Step
+from hardalign.systems.model import Answering, Step, Targets, Words
 from hardalign.systems.ops import Array
 from hardalign.systems.ops.numpy import log_softmax, logsumexp, pad_columns
 

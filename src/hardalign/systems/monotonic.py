@@ -18,9 +18,8 @@ from hardalign.aligner import align_actions, aligner_pair
 from hardalign.config import ModelConfig
 from hardalign.data.vocabulary import END, PAD, Encoded, Vocabulary
 from hardalign.systems import parameters
-from hardalign.systems.batch import Targets, Words, pad, previous_symbols
 from hardalign.systems.lattice import Lattice, WeightedLattice, quiet
-from hardalign.systems.model import Model, Step
+from hardalign.systems.model import Model, Step, Targets, Words, pad, previous_symbols
 from hardalign.systems.ops import Array, Hidden, Ops
 from hardalign.systems.parameters import ALIGNER_TABLE, Parameter, Parameters
 

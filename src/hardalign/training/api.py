@@ -39,9 +39,8 @@ from hardalign.errors import HardalignError, InputError
 from hardalign.files import build_record, read_json, sha256
 from hardalign.model_folder import Description, find_model, read_description
 from hardalign.predictor import Predictor, load
-from hardalign.systems import find_system
+from hardalign.systems import find_system, model_class
 from hardalign.systems.model import copied_symbols, indexer
-from hardalign.systems.table import model_class
 from hardalign.training.finetune import Start
 from hardalign.training.loop import find_device
 from hardalign.training.members import train_run

@@ -11,10 +11,9 @@ import numpy as np
 from hardalign.data.text import Symbols
 from hardalign.data.vocabulary import END, Encoded, Vocabulary, batches_by_symbols
 from hardalign.search import predictions
-from hardalign.systems.batch import Targets, Words
 from hardalign.systems.ensemble import steps_along
 from hardalign.systems.lattice import quiet
-from hardalign.systems.model import Answering
+from hardalign.systems.model import Answering, Targets, Words
 from hardalign.systems.ops.numpy import Floats, Ints, logsumexp, pad_columns
 
 RANGE = (0.2, 5.0)
