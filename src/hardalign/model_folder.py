@@ -203,12 +203,12 @@ def member_folders(folder: Path, members: int) -> list[Path]:
     return [folder / MEMBER.format(number) for number in range(members)]
 
 
-def load_members(folder: Path) -> tuple[list[tuple[Tensors, Description]], Description]:
+def load_members(folder: Path) -> tuple[list[tuple[ModelConfig, Tensors]], Description]:
     """Return the models of an ensemble, or a folder's only model, and what they are together."""
     description = read_description(folder)
     if description.members == 1:
-        return [(_weights(folder, description), description)], description
-    members: list[tuple[Tensors, Description]] = []
+        return [(description.model, _weights(folder, description))], description
+    members: list[tuple[ModelConfig, Tensors]] = []
     for path in member_folders(folder, description.members):
         if not path.is_dir():
             raise HardalignError(
@@ -218,12 +218,12 @@ def load_members(folder: Path) -> tuple[list[tuple[Tensors, Description]], Descr
         tensors, own = load_folder(path)
         if what := differing(description, own):
             raise HardalignError(f"{path}: has another {what} than its ensemble")
-        for other, (weights, _) in enumerate(members):
+        for other, (_, weights) in enumerate(members):
             if all(np.array_equal(weights[name], tensors[name]) for name in tensors):
                 raise HardalignError(
                     f"{path}: is a copy of {MEMBER.format(other)}; bring the right folder back"
                 )
-        members.append((tensors, own))
+        members.append((own.model, tensors))
     return members, description
 
 

@@ -148,7 +148,7 @@ def find_strings(
 def predictions(model: Answering, sources: Iterable[Encoded]) -> list[Hypothesis]:
     """Return the greedy prediction of each word."""
 
-    def work(words: Sequence[Encoded], _places: Sequence[int]) -> list[Hypothesis]:
+    def work(words: Sequence[Encoded]) -> list[Hypothesis]:
         return greedy(Batch(model, words), np.arange(len(words)), TOLERANCE)
 
     return list(in_batches(model, work, sources, lambda word: len(word.source)))

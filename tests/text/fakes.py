@@ -40,7 +40,7 @@ class FakePredictor(Predictor):
         self.description: Any = SimpleNamespace(
             format=layout, vocabulary=vocabulary, model=model, known_forms=None
         )
-        self.lexicon, self.languages = Lexicon(layout), ()
+        self.lexicon, self.languages, self.ipa = Lexicon(layout), (), False
         self.asked: list[str] = []
 
     def as_read(self, example: Example) -> Example:

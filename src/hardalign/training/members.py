@@ -86,7 +86,7 @@ def _calibrate(run: Run) -> None:
     """Fit the temperature of the model in a run's folder."""
     members, description = load_members(run.folder)
     vocabulary = description.vocabulary
-    runtime = build_members([(own.model, tensors) for tensors, own in members], vocabulary)
+    runtime = build_members(members, vocabulary)
     fitted = round(fit_temperature(runtime, run.dev_words, run.dev_pairs, vocabulary), 4)
     if fitted != description.temperature:
         write_description(run.folder, replace(description, temperature=fitted))
