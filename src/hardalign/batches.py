@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from hardalign.data.vocabulary import END, LENGTH_LIMIT, UNKNOWN, Encoded, batches_by_symbols
+from hardalign.errors import require_int
 from hardalign.systems.lattice import Lattice
 from hardalign.systems.model import Answering, Targets, Words
 from hardalign.systems.ops.numpy import Floats, Ints, logsumexp
@@ -113,11 +114,12 @@ def in_batches(
     results: int = 1,
     threads: int = 1,
 ) -> Iterator[Result]:
-    """Yield the result of each item of a stream, in order and in constant memory.
+    """Return the result of each item of a stream, in order and in constant memory.
 
     ``work`` maps the items of a batch, of similar ``length``, to results. Up to ``results`` answers
     per item shrink the window; ``threads`` batches run at once.
     """
+    require_int("threads", threads, 1)
     symbols = max(1, min(BATCH_SYMBOLS, BATCH_CELLS // model.symbols))
 
     def jobs() -> Iterator[tuple[list[Item], list[int]]]:
@@ -131,12 +133,15 @@ def in_batches(
         held, places = job
         return len(held), places, list(work([held[k] for k in places]))
 
-    window: dict[int, Result] = {}
-    for size, places, found in in_order(run, jobs(), threads):
-        window.update(zip(places, found, strict=True))
-        if len(window) == size:
-            yield from (window[k] for k in range(size))
-            window = {}
+    def sorted_results() -> Iterator[Result]:
+        window: dict[int, Result] = {}
+        for size, places, found in in_order(run, jobs(), threads):
+            window.update(zip(places, found, strict=True))
+            if len(window) == size:
+                yield from (window[k] for k in range(size))
+                window = {}
+
+    return sorted_results()
 
 
 def in_order(work: Callable[[Job], Result], jobs: Iterable[Job], threads: int) -> Iterator[Result]:

@@ -199,11 +199,6 @@ def check_settings(
     return {name: _convert(name, value, known[name], text) for name, value in settings.items()}
 
 
-def of_model(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of some settings that are fields of ``ModelConfig``."""
-    return {name: one for name, one in settings.items() if SETTINGS[name][0] is ModelConfig}
-
-
-def of_training(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of some settings that are fields of ``TrainingConfig``."""
-    return {name: one for name, one in settings.items() if SETTINGS[name][0] is TrainingConfig}
+def fields_of(owner: type, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of some settings that are fields of ``ModelConfig`` or ``TrainingConfig``."""
+    return {name: value for name, value in settings.items() if SETTINGS[name][0] is owner}

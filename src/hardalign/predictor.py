@@ -233,7 +233,6 @@ class Predictor:
             HardalignError: If a probability mass is wanted and the model's scores are not exact.
         """
         require_type(Search, search)
-        require_int("threads", threads, 1)
         require_int("first", first, 0)
         if search.mass is not None and self.system.score != "exact":
             raise HardalignError(
@@ -267,7 +266,6 @@ class Predictor:
             log p(y_i | y_<i, x) of each target symbol and the end, whose sum is log p(y | x); −inf
             from the first symbol on that the model cannot write.
         """
-        require_int("threads", threads, 1)
 
         def work(batch: Sequence[Encoded]) -> Iterator[list[float]]:
             return Batch(self._runtime, batch).pair_scores()
@@ -312,7 +310,6 @@ class Predictor:
             Each pair with its alignment, or None if the model cannot write the target
             (``indexer.unwritable``).
         """
-        require_int("threads", threads, 1)
 
         def work(batch: Sequence[_Question]) -> Iterator[tuple[Example, Alignment | None]]:
             pairs = [question.encoded for question in batch]

@@ -43,11 +43,7 @@ class System:
 
     @property
     def model(self) -> type[Model]:
-        """The class that defines the system.
-
-        Raises:
-            HardalignError: If it cannot be imported or does not define a system.
-        """
+        """The class that defines the system."""
         from hardalign.systems.model import Model
 
         module, _, name = self.definition.partition(":")
@@ -128,11 +124,7 @@ SYSTEMS = {
 
 
 def find_system(name: str) -> System:
-    """Return the row of a system, also of one that an installed package brings.
-
-    Raises:
-        HardalignError: If there is none of that name.
-    """
+    """Return the row of a system, also of one that an installed package brings."""
     system = SYSTEMS.get(name) or outside_systems().get(name)
     if system is None:
         known = ", ".join([*SYSTEMS, *outside_systems()])
@@ -142,11 +134,7 @@ def find_system(name: str) -> System:
 
 @cache
 def outside_systems() -> dict[str, System]:
-    """Return the systems of installed packages, from the entry points ``hardalign.systems``.
-
-    Raises:
-        HardalignError: If one of them cannot be loaded, or is not a system.
-    """
+    """Return the systems of installed packages, from the entry points ``hardalign.systems``."""
     from importlib.metadata import entry_points
 
     systems = {}
@@ -162,11 +150,7 @@ def outside_systems() -> dict[str, System]:
 
 
 def model_class(config: ModelConfig) -> type[Model]:
-    """Return the class of a model's system.
-
-    Raises:
-        HardalignError: If there is no such system, or it does not support an option.
-    """
+    """Return the class of a model's system, which must support its options."""
     model = find_system(config.system).model
     for wanted, able, what in (
         (config.copying, "can_copy", "cannot copy"),

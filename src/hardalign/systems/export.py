@@ -72,9 +72,6 @@ def export_onnx(tensors: Mapping[str, Array], description: Description, path: Pa
     (format), the number of each source symbol (letters, tags, begin, end, unknown, padding), the
     target symbol of each number (target), and a checksum by which files that belong together can be
     recognised.
-
-    Raises:
-        HardalignError: If the system cannot be exported, or a file cannot be written.
     """
     name = description.model.system
     if not find_system(name).model.can_export:

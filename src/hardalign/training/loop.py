@@ -82,7 +82,9 @@ def train(run: Run, reporter: Reporter) -> Progress:
                     _check_loss(-scores.log_likelihood, progress.epoch)
 
                 rate = optimizer.param_groups[0]["lr"]
-                keep = config.recipe == "auto" or _halve_or_keep(progress, config, scores)
+                keep = True  # the last weights
+                if config.recipe == "paper" and scores is not None:
+                    keep = _halve_or_keep(progress, config, scores)
                 if keep:
                     progress.best_epoch = progress.epoch
                     _save_weights(run, model, progress)
@@ -181,14 +183,12 @@ def development_scores(run: Run, model: Network) -> Scores | None:
     return Scores(math.fsum(log_probs) / max(1, len(log_probs)), metrics.acc, metrics.mld)
 
 
-def _halve_or_keep(progress: Progress, config: TrainingConfig, scores: Scores | None) -> bool:
+def _halve_or_keep(progress: Progress, config: TrainingConfig, scores: Scores) -> bool:
     """Halve the rate after an epoch, if due, by the paper's recipe; return whether it is the best.
 
     The rate is halved when the log-likelihood has not improved for ``patience`` epochs. The best
     epoch has the highest accuracy, then the smallest distance.
     """
-    if scores is None:
-        raise HardalignError("the paper's recipe needs development data: give --dev")
     progress.stale += 1
     if progress.best_log_likelihood is None or scores.log_likelihood > progress.best_log_likelihood:
         progress.best_log_likelihood, progress.stale = scores.log_likelihood, 0
