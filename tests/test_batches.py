@@ -26,8 +26,8 @@ from hardalign.batches import (
     pair_length,
 )
 from hardalign.data.vocabulary import END, UNKNOWN, Encoded
+from hardalign.decoding import Hypothesis
 from hardalign.search import (
-    Hypothesis,
     Search,
     cumulative_probability,
     find_strings,

@@ -19,6 +19,7 @@ from hardalign.data.formats import Example
 from hardalign.data.lexicon import BESIDE, Lexicon, read_lexicon
 from hardalign.data.text import Symbols
 from hardalign.data.vocabulary import UNKNOWN, Encoded, UnknownSymbols, symbol_counts
+from hardalign.decoding import Hypothesis
 from hardalign.errors import HardalignError, require_int, require_type
 from hardalign.known_words import respond
 from hardalign.model_folder import (
@@ -28,8 +29,7 @@ from hardalign.model_folder import (
     load_members,
     read_languages,
 )
-from hardalign.prediction import NOTHING, Prediction
-from hardalign.search import MAX_WIDTH, Hypothesis, Search, find_strings
+from hardalign.search import MAX_WIDTH, NOTHING, Prediction, Search, find_strings
 from hardalign.systems import SCORES, System, find_system
 from hardalign.systems.model import Answering, build_members, indexer
 from hardalign.systems.parameters import count
@@ -43,12 +43,9 @@ class UnknownSymbolsWarning(UserWarning):
 
 
 class _Question(NamedTuple):
-    place: int
-    """In the file."""
-    example: Example
-    """As given."""
-    read: Example
-    """As the model reads it."""
+    place: int  # in the file
+    example: Example  # as given
+    read: Example  # as the model reads it
     encoded: Encoded
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from hardalign.cli.remarks import Remarks
 from hardalign.data.formats import FORMATS, Example
-from hardalign.prediction import Prediction
+from hardalign.search import Prediction
 from helpers import Command, write_model
 from text.fakes import FakePredictor
 

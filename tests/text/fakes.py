@@ -17,8 +17,8 @@ from hardalign.data.lexicon import Lexicon
 from hardalign.data.reading import Origin
 from hardalign.data.vocabulary import Alphabet, Vocabulary
 from hardalign.model_folder import WEIGHTS, Description, write_description, write_tensors
-from hardalign.prediction import Prediction
 from hardalign.predictor import Predictor
+from hardalign.search import Prediction
 from hardalign.systems.parameters import parameter_shapes
 
 LETTERS = "'abcdefghijklmnopqrstuvwxyz"
