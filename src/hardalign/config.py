@@ -27,7 +27,6 @@ Layers = Annotated[int, Meta(ge=1, le=100)]
 Count = Annotated[int, Meta(ge=0, le=10**9)]
 AtLeastOne = Annotated[int, Meta(ge=1, le=10**9)]
 Positive = Annotated[float, Meta(gt=0, le=1e308)]
-SizeName = Literal["small", "large"]
 Recipe = Literal["auto", "paper"]
 TagPlace = Literal["inside", "beside"]
 
