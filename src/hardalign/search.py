@@ -127,7 +127,8 @@ class Prediction:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what JSON output has: all but the source, its tags and symbols, and alpha."""
-        content = {name: getattr(self, name) for name in _SHOWN}
+        shown = ("text", "symbols", "log_prob", "finished")
+        content = {name: getattr(self, name) for name in shown}
         return content | ({"alignment": self.alignment.to_dict()} if self.alignment else {})
 
     def __str__(self) -> str:
@@ -139,7 +140,6 @@ class Prediction:
         return f"<Prediction {self.source!r}{tags} → {self.text!r}, {score}>"
 
 
-_SHOWN = ("text", "symbols", "log_prob", "finished")
 NOTHING = Prediction("", "", (), 0.0)
 """The answer to a blank line, which keeps output aligned with input."""
 

@@ -198,9 +198,8 @@ def read_checkpoint(folder: Path) -> Checkpoint | None:
     if not path.exists():
         return None
     tensors, notes = read_tensors(path)
-    values = {name: value for name, value in notes.items() if value is not None}
     try:
-        progress = build_record(Progress, values, "it")
+        progress = build_record(Progress, notes, "it")
         rows = msgspec.convert(progress.history, list[Row])
     except (HardalignError, msgspec.ValidationError) as error:
         raise _foreign(path) from error
