@@ -22,7 +22,14 @@ from hardalign.search import predictions
 from hardalign.systems.model import build_model
 from hardalign.systems.network import Network, collate
 from hardalign.training.recipe import cosine_rate, described
-from hardalign.training.run import Progress, Reporter, Run, arrays, read_checkpoint, save_checkpoint
+from hardalign.training.run import (
+    Progress,
+    Reporter,
+    Run,
+    arrays,
+    restore_checkpoint,
+    save_checkpoint,
+)
 
 
 def train(run: Run, reporter: Reporter) -> Progress:
@@ -38,20 +45,17 @@ def train(run: Run, reporter: Reporter) -> Progress:
         torch.manual_seed(config.seed)
         model = Network(description.model, description.vocabulary)
         model.count(pairs)
-        checkpoint = read_checkpoint(folder)
-        if checkpoint is None:
-            model.prepare(pairs)
-            if run.start is not None:
-                weights = run.start.weights(arrays(model), description.vocabulary)
-                model.load_state_dict({name: torch.as_tensor(one) for name, one in weights.items()})
         model.to(device)
         optimizer = optim.AdamW(
             model.parameters(), config.learning_rate, weight_decay=config.weight_decay, fused=True
         )
-        progress = Progress(config.learning_rate)
-        if checkpoint is not None:
-            checkpoint.restore(model, optimizer)
-            progress = checkpoint.progress
+        progress = restore_checkpoint(folder, model, optimizer)
+        if progress is None:
+            progress = Progress(config.learning_rate)
+            model.prepare(pairs)
+            if run.start is not None:
+                weights = run.start.weights(arrays(model), description.vocabulary)
+                model.load_state_dict({name: torch.as_tensor(one) for name, one in weights.items()})
         if not (folder / WEIGHTS).exists():
             if progress.best_epoch != progress.epoch:
                 raise HardalignError(
@@ -64,7 +68,7 @@ def train(run: Run, reporter: Reporter) -> Progress:
         if run.call is not None:  # an ensemble says it once for all members
             reporter.note(described(run.examples, description.model, config))
         reporter.begin(progress, run)
-        if checkpoint is not None and _ended(progress, config):
+        if progress.epoch and _ended(progress, config):
             reporter.note(f"{folder}: nothing was left to train after epoch {progress.epoch}")
         try:
             while not _ended(progress, config):
