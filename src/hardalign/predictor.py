@@ -217,7 +217,7 @@ class Predictor:
 
         Args:
             examples: The sources; one without symbols gets one empty prediction.
-            search: Decoding options.
+            search: Decoding options; a ``mass`` needs exact scores.
             alignments: Align each prediction with its source.
             exact: Compute every ``log_prob`` exactly; otherwise improbable terms may be pruned.
             threads: Number of batches computed at a time.
@@ -225,9 +225,6 @@ class Predictor:
 
         Yields:
             The strings of each example: best first, or samples in the order drawn.
-
-        Raises:
-            HardalignError: If a probability mass is wanted and the model's scores are not exact.
         """
         require_type(Search, search)
         require_int("first", first, 0)
@@ -275,15 +272,11 @@ class Predictor:
     ) -> Iterator[float]:
         """Estimate log p(y | x) of pairs by particles, for systems that cannot compute it.
 
-        The mean weight of the particles is an unbiased estimate of p(y | x), so its logarithm is
-        slightly too low on average, less so with more particles.
+        It must be a single model at temperature 1. The particles' mean weight is an unbiased
+        estimate of p(y | x), so its logarithm is slightly too low on average, less so with more.
 
         Yields:
             A natural logarithm for each pair; −inf if the model cannot write its target.
-
-        Raises:
-            HardalignError: If the system computes exact scores, the model is an ensemble, or its
-                temperature is not 1.
         """
         own = self.description
         if self.system.score != "decoding rule" or own.members > 1 or own.temperature != 1:
