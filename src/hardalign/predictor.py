@@ -431,8 +431,7 @@ def load(
         )
     if fixed:
         columns = tuple(one for one in description.format.columns if one != "tags")
-        layout = replace(description.format, columns=columns)
-        description = replace(description, format=layout)
+        description = replace(description, format=replace(description.format, columns=columns))
     if ipa:
         from hardalign.text.ipa import check_arpabet
 
