@@ -42,8 +42,7 @@ from hardalign.model_folder import (
     write_description,
     write_tensors,
 )
-from hardalign.prediction import Prediction
-from hardalign.search import Search
+from hardalign.search import Prediction, Search
 from sources import Parts
 
 SAMPLE = 200

@@ -11,10 +11,9 @@ import numpy as np
 
 from hardalign.batches import Batch
 from hardalign.data.vocabulary import BEGIN, END, RESERVED, Encoded
-from hardalign.search import Hypothesis, beam_search, greedy
-from hardalign.systems.batch import Targets, Words
+from hardalign.decoding import Hypothesis, beam_search, greedy
 from hardalign.systems.lattice import Lattice
-from hardalign.systems.model import Answering, Step
+from hardalign.systems.model import Answering, Step, Targets, Words
 from hardalign.systems.ops.numpy import Ints
 from helpers import random_pair, random_pairs
 

@@ -28,16 +28,15 @@ from hardalign.batches import (
     pair_length,
 )
 from hardalign.data.vocabulary import END, UNKNOWN, Encoded
+from hardalign.decoding import Hypothesis
 from hardalign.search import (
-    Hypothesis,
     Search,
     cumulative_probability,
     find_strings,
     predictions,
 )
 from hardalign.systems import SYSTEMS
-from hardalign.systems.batch import Targets, Words
-from hardalign.systems.model import Answering
+from hardalign.systems.model import Answering, Targets, Words
 from helpers import TINY, random_pair, random_pairs, tiny_runtime
 from searching import Table, distribution, greedily, strings
 
@@ -68,11 +67,15 @@ def answer(
     threads: int = 1,
     **options: bool,
 ) -> Iterator[list[Hypothesis]]:
+    def work(some: list[tuple[int, Encoded]]) -> list[list[Hypothesis]]:
+        places, encoded = zip(*some, strict=True)
+        return find_strings(Batch(runtime, encoded), search, places, **options)
+
     return in_batches(
         runtime,
-        lambda some, places: find_strings(Batch(runtime, some), search, places, **options),
-        words,
-        lambda word: (search.width + 1) // 2 * len(word.source),
+        work,
+        enumerate(words),
+        lambda item: (search.width + 1) // 2 * len(item[1].source),
         results=search.most,
         threads=threads,
     )
@@ -83,7 +86,7 @@ def symbol_scores(
 ) -> Iterator[list[float]]:
     return in_batches(
         runtime,
-        lambda some, _: Batch(runtime, some).pair_scores(),
+        lambda some: Batch(runtime, some).pair_scores(),
         pairs,
         pair_length,
         threads=threads,
@@ -93,7 +96,7 @@ def symbol_scores(
 def align(runtime: Answering, pairs: Iterable[Encoded], threads: int = 1) -> Iterator[Aligned]:
     return in_batches(
         runtime,
-        lambda some, _: Batch(runtime, some).align(range(len(some)), [p.target for p in some]),
+        lambda some: Batch(runtime, some).align(range(len(some)), [p.target for p in some]),
         pairs,
         pair_length,
         threads=threads,
@@ -472,14 +475,14 @@ def test_every_item_has_the_result_of_its_own_place(
     items = [(k * 7) % 13 for k in range(50)]
     sizes = []
 
-    def work(batch: list[int], places: list[int]) -> list[tuple[int, int]]:
+    def work(batch: list[int]) -> list[int]:
         sizes.append(sum(batch))
-        return list(zip(batch, places, strict=True))
+        return [-item for item in batch]
 
     monkeypatch.setattr(batches, "WINDOW", 12)
     model: Any = SimpleNamespace(symbols=batches.BATCH_CELLS // 20)
     results = in_batches(model, work, items, lambda item: item, threads=count)  # type: ignore[arg-type]
-    assert list(results) == [(item, k) for k, item in enumerate(items)]
+    assert list(results) == [-item for item in items]
     assert len(sizes) > 10
     assert max(sizes) <= 20
 

@@ -14,8 +14,7 @@ from hardalign.data.formats import Example
 from hardalign.data.lexicon import Lexicon, read_lexicon
 from hardalign.data.vocabulary import Folding
 from hardalign.known_words import respond
-from hardalign.prediction import Prediction
-from hardalign.search import Search
+from hardalign.search import Prediction, Search
 from helpers import time_limit
 from text.fakes import WORDS, FakePredictor
 

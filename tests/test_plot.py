@@ -1,7 +1,8 @@
-"""Heat maps and curves, as files, HTML and text."""
+"""Heat maps, curves and tables, as files, HTML and text."""
 
 from __future__ import annotations
 
+import re
 import struct
 import sys
 from html import unescape
@@ -12,17 +13,22 @@ from xml.etree import ElementTree
 import matplotlib as mpl
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from hardalign.errors import HardalignError
 from hardalign.plot import (
     MAX_VECTOR_CELLS,
     Panel,
+    Table,
     curve_text,
     draw_html,
     draw_text,
     label,
+    number,
     save_heat_maps,
+    with_deviation,
 )
 
 
@@ -181,3 +187,32 @@ def test_curves_in_characters() -> None:
 def test_no_curves(epochs: list[dict[str, Any]]) -> None:
     with pytest.raises(HardalignError, match="no epochs"):
         curve_text(epochs)
+
+
+TABLE = Table("10% of a_b", ("System", "ACC"), [("hard|fast", "+0.5"), ("[a]", "–")])
+
+
+def test_markdown() -> None:
+    assert TABLE.markdown() == (
+        "**10% of a\\_b**\n\n"
+        "| System | ACC |\n"
+        "| --- | ---: |\n"
+        "| hard\\|fast | +0.5 |\n"
+        "| \\[a\\] | – |\n"
+    )
+
+
+@given(st.text())
+def test_no_cell_breaks_a_table(text: str) -> None:
+    table = Table(text, (text, "b"), [(text, text)])
+    for line in table.markdown().splitlines()[2:]:
+        assert len(re.findall(r"(?<!\\)(?:\\\\)*\|", line)) == 3
+
+
+def test_numbers() -> None:
+    assert number(None, 1) == "–"
+    assert number(-0.04, 1, sign=True) == "+0.0"
+    assert number(0.0726, 3) == "0.073"
+    assert with_deviation(70.04, 0.26, 1) == "70.0 ± 0.3"
+    assert with_deviation(70.04, None, 1) == "70.0"
+    assert with_deviation(None, None, 1) == "–"

@@ -14,22 +14,19 @@ from hypothesis import strategies as st
 
 from hardalign.batches import Batch, log_likelihoods
 from hardalign.data.vocabulary import BEGIN, END, LENGTH_LIMIT, UNKNOWN, Encoded
-from hardalign.errors import HardalignError
-from hardalign.search import (
-    DEFAULT_BEAM,
-    MASS_BEAM_LIMIT,
+from hardalign.decoding import (
     History,
     Hypothesis,
-    Search,
     beam_search,
     best_columns,
     greedy,
     sample,
     uniform_noise,
 )
+from hardalign.errors import HardalignError
+from hardalign.search import DEFAULT_BEAM, MASS_BEAM_LIMIT, Search
 from hardalign.systems import SYSTEMS
-from hardalign.systems.batch import Words
-from hardalign.systems.model import Answering
+from hardalign.systems.model import Answering, Words
 from hardalign.systems.ops.numpy import Floats
 from helpers import random_pair, tiny_runtime, tiny_vocabulary
 from searching import (
@@ -412,7 +409,7 @@ def test_a_beam_sees_what_greed_does_not() -> None:
 def test_greedy_answers_stand_in_where_arithmetic_loses_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("hardalign.search.SLACK", -1.0)
+    monkeypatch.setattr("hardalign.decoding.SLACK", -1.0)
     ((best,),) = beams(Table(GARDEN_PATH), sources([2]), 2)
     assert best.symbols == numbers("xy")
 

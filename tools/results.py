@@ -41,14 +41,13 @@ from hardalign.experiments.paper import (
     paper_corpora,
     paper_name,
     published,
-    published_accuracy,
     task_of,
 )
 from hardalign.experiments.report import Cell, Cells, Setting, average, collect
 from hardalign.experiments.run import Result, Run, read_results
 from hardalign.files import whole_file, write_bytes
 from hardalign.metrics import LEVEL
-from hardalign.table import MISSING, number, with_deviation
+from hardalign.plot import MISSING, number, with_deviation
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -458,6 +457,13 @@ def save_figure(path: Path, cells: Cells) -> None:
         if figure is not None:
             with whole_file(path) as file:
                 figure.savefig(file, format="svg", metadata={"Date": None}, bbox_inches="tight")
+
+
+def published_accuracy(corpus: str, size: str, system: str) -> float | None:
+    """Return the paper's accuracy in per cent, 100 - WER where it gives that, or None."""
+    metric = METRICS[task_of(corpus)][0]
+    value = published(corpus, size, system, metric)
+    return 100 - value if value is not None and metric is WER else value
 
 
 def draw_paper(cells: Cells) -> Figure | None:

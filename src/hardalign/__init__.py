@@ -14,8 +14,8 @@ TYPE_CHECKING = False  # typing takes milliseconds, in which Ctrl-C would be a t
 if TYPE_CHECKING:
     from hardalign.alignment import Alignment
     from hardalign.data.corpora import load_corpus
-    from hardalign.prediction import Prediction
     from hardalign.predictor import Predictor, load
+    from hardalign.search import Prediction
     from hardalign.training.api import train
     from hardalign.training.members import join
     from hardalign.training.run import torch_module
@@ -38,7 +38,7 @@ __all__ = [
 
 _HOMES = {
     "Alignment": "alignment",
-    "Prediction": "prediction",
+    "Prediction": "search",
     "Predictor": "predictor",
     "join": "training.members",
     "load": "predictor",

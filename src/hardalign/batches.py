@@ -15,9 +15,9 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from hardalign.data.vocabulary import END, LENGTH_LIMIT, UNKNOWN, Encoded, batches_by_symbols
-from hardalign.systems.batch import Targets, Words
+from hardalign.errors import require_int
 from hardalign.systems.lattice import Lattice
-from hardalign.systems.model import Answering
+from hardalign.systems.model import Answering, Targets, Words
 from hardalign.systems.ops.numpy import Floats, Ints, logsumexp
 
 LATTICE_CELLS = 1 << 21
@@ -63,7 +63,7 @@ class Batch:
         self, owners: Sequence[int], targets: Sequence[Sequence[int]]
     ) -> Iterator[list[float]]:
         """Yield log p(y_i | y_<i, x) of the symbols of each target; ``owners`` are the words."""
-        lattices = self._follow(owners, targets)
+        lattices = self.follow(owners, targets)
         rows = (row for lattice in lattices for row in lattice.log_probs().tolist())
         for row, target in zip(rows, targets, strict=True):
             yield row[: len(target)]
@@ -85,15 +85,15 @@ class Batch:
         """Yield the alignment of each target; ``owners`` are the words."""
         pairs = (
             pair
-            for lattice in self._follow(owners, targets)
+            for lattice in self.follow(owners, targets)
             for pair in zip(lattice.weights(), lattice.best_path().tolist(), strict=True)
         )
         for (weights, path), owner, target in zip(pairs, owners, targets, strict=True):
             rows, columns = len(target), len(self.sources[owner].source)
             yield Aligned(weights[:rows, :columns].astype(np.float64), path[:rows])
 
-    def _follow(self, owners: Sequence[int], targets: Sequence[Sequence[int]]) -> Iterator[Lattice]:
-        """Yield lattices of bounded size that cover all targets in order."""
+    def follow(self, owners: Sequence[int], targets: Sequence[Sequence[int]]) -> Iterator[Lattice]:
+        """Yield lattices of bounded size that cover all targets, in order, of words ``owners``."""
         width, start = self.words.symbols.shape[1], 0
         while start < len(targets):
             end, longest = start, 0
@@ -109,39 +109,41 @@ class Batch:
 
 def in_batches(
     model: Answering,
-    work: Callable[[Sequence[Item], Sequence[int]], Iterable[Result]],
+    work: Callable[[Sequence[Item]], Iterable[Result]],
     items: Iterable[Item],
     length: Callable[[Item], int],
     *,
     results: int = 1,
     threads: int = 1,
 ) -> Iterator[Result]:
-    """Yield the result of each item of a stream, in order and in constant memory.
+    """Return the result of each item of a stream, in order and in constant memory.
 
-    ``work`` maps the items of a batch (of similar ``length``) and their positions in the stream to
-    results. Up to ``results`` answers per item shrink the window; ``threads`` batches run at once.
+    ``work`` maps the items of a batch, of similar ``length``, to results. Up to ``results`` answers
+    per item shrink the window; ``threads`` batches run at once.
     """
+    require_int("threads", threads, 1)
     symbols = max(1, min(BATCH_SYMBOLS, BATCH_CELLS // model.symbols))
 
-    def jobs() -> Iterator[tuple[list[Item], list[int], int]]:
-        """Yield the items of a window, the indices of a batch in it, and the window's position."""
-        stream, first, most = iter(items), 0, max(1, WINDOW // results)
+    def jobs() -> Iterator[tuple[list[Item], list[int]]]:
+        """Yield the items of a window, and the indices of a batch in it."""
+        stream, most = iter(items), max(1, WINDOW // results)
         while held := list(within(WINDOW_CELLS, islice(stream, most), lambda x: length(x) ** 2)):
             for places in batches_by_symbols([length(item) for item in held], symbols):
-                yield held, places, first
-            first += len(held)
+                yield held, places
 
-    def run(job: tuple[list[Item], list[int], int]) -> tuple[int, list[int], list[Result]]:
-        held, places, first = job
-        found = work([held[k] for k in places], [first + k for k in places])
-        return len(held), places, list(found)
+    def run(job: tuple[list[Item], list[int]]) -> tuple[int, list[int], list[Result]]:
+        held, places = job
+        return len(held), places, list(work([held[k] for k in places]))
 
-    window: dict[int, Result] = {}
-    for size, places, found in in_order(run, jobs(), threads):
-        window.update(zip(places, found, strict=True))
-        if len(window) == size:
-            yield from (window[k] for k in range(size))
-            window = {}
+    def sorted_results() -> Iterator[Result]:
+        window: dict[int, Result] = {}
+        for size, places, found in in_order(run, jobs(), threads):
+            window.update(zip(places, found, strict=True))
+            if len(window) == size:
+                yield from (window[k] for k in range(size))
+                window = {}
+
+    return sorted_results()
 
 
 def within(limit: int, items: Iterable[Item], size: Callable[[Item], int]) -> Iterator[Item]:
@@ -227,7 +229,7 @@ one_blas_thread = _OneBlasThread()
 def log_likelihoods(model: Answering, pairs: Iterable[Encoded]) -> list[float]:
     """Return log p(y | x) of each pair; −inf if the model cannot write the target."""
 
-    def work(batch: Sequence[Encoded], _places: Sequence[int]) -> Iterator[float]:
+    def work(batch: Sequence[Encoded]) -> Iterator[float]:
         return map(math.fsum, Batch(model, batch).pair_scores())
 
     return list(in_batches(model, work, pairs, pair_length))

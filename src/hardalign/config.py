@@ -27,7 +27,6 @@ Layers = Annotated[int, Meta(ge=1, le=100)]
 Count = Annotated[int, Meta(ge=0, le=10**9)]
 AtLeastOne = Annotated[int, Meta(ge=1, le=10**9)]
 Positive = Annotated[float, Meta(gt=0, le=1e308)]
-SizeName = Literal["small", "large"]
 Recipe = Literal["auto", "paper"]
 TagPlace = Literal["inside", "beside"]
 
@@ -199,11 +198,6 @@ def check_settings(
     return {name: _convert(name, value, known[name], text) for name, value in settings.items()}
 
 
-def of_model(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of some settings that are fields of ``ModelConfig``."""
-    return {name: one for name, one in settings.items() if SETTINGS[name][0] is ModelConfig}
-
-
-def of_training(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of some settings that are fields of ``TrainingConfig``."""
-    return {name: one for name, one in settings.items() if SETTINGS[name][0] is TrainingConfig}
+def fields_of(owner: type, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of some settings that are fields of ``ModelConfig`` or ``TrainingConfig``."""
+    return {name: value for name, value in settings.items() if SETTINGS[name][0] is owner}

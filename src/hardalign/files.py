@@ -178,6 +178,15 @@ def os_errors_named(path: Path, action: str) -> Iterator[None]:
         raise HardalignError(problem) from error
 
 
+@contextlib.contextmanager
+def located(place: object) -> Iterator[None]:
+    """Put a place, such as a file or a key, in front of messages about what is there."""
+    try:
+        yield
+    except HardalignError as error:
+        raise HardalignError(f"{place}: {error}") from error
+
+
 def sha256(content: bytes) -> str:
     """Return a checksum in hexadecimal."""
     return hashlib.sha256(content).hexdigest()
@@ -318,8 +327,8 @@ def locked(folder: Path, holder: str) -> Iterator[None]:
 def _read_holder(path: Path) -> dict[str, Any]:
     """Return who holds the lock; nothing where nobody can know, as just after it was taken."""
     try:
-        record = json.loads(read_bytes(path, 1 << 16))
-    except (HardalignError, ValueError):
+        record = read_json(path)
+    except HardalignError:
         return {}
     return record if isinstance(record, dict) else {}
 

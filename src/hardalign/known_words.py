@@ -13,8 +13,7 @@ from hardalign.batches import WINDOW, within
 from hardalign.data.formats import Example, training_pairs
 from hardalign.data.vocabulary import Folding, trimmed
 from hardalign.errors import require_type
-from hardalign.prediction import NOTHING, Prediction
-from hardalign.search import Search
+from hardalign.search import NOTHING, Prediction, Search
 
 if TYPE_CHECKING:
     from hardalign.predictor import Predictor

@@ -28,6 +28,8 @@ from numpy.typing import NDArray
 from rapidfuzz.distance import Levenshtein
 
 DRAWS = 10_000
+RESAMPLES = 1000
+"""Of the intervals of a single system."""
 SEED = 0
 LEVEL = 0.05
 """Differences with a smaller p are significant."""
@@ -132,24 +134,18 @@ def summarize(items: Sequence[Item]) -> Metrics:
     )
 
 
-def intervals(
-    items: Sequence[Item], *, level: float = 0.95, resamples: int = 1000, seed: int = 0
-) -> dict[str, tuple[float, float]]:
-    """Return percentile bootstrap intervals over items by metric."""
-    columns = np.array(
-        [
-            (100.0 * i.correct, i.error_rate, i.distance, i.reference_length, i.f_score)
-            for i in items
-        ]
-    )  # [n, 5]
-    random = np.random.default_rng(seed)
-    draws = (random.integers(0, len(items), len(items)) for _ in range(resamples))
+def intervals(items: Sequence[Item]) -> dict[str, tuple[float, float]]:
+    """Return 95% percentile bootstrap intervals over items by metric."""
+    figures = [
+        (100.0 * i.correct, i.error_rate, i.distance, i.reference_length, i.f_score) for i in items
+    ]
+    columns, random = np.array(figures), np.random.default_rng(SEED)  # [n, 5]
+    draws = (random.integers(0, len(items), len(items)) for _ in range(RESAMPLES))
     means = np.array([columns[draw].mean(0) for draw in draws])  # [resamples, 5]
     acc, per, mld, length, mfs = means.T
     per_corpus = mld / np.maximum(length, 1 / len(items))
     names = ("acc", "wer", "per", "per_corpus", "mfs", "mld")
-    tail = 100 * (1 - level) / 2
-    low, high = np.percentile((acc, 100 - acc, per, per_corpus, mfs, mld), (tail, 100 - tail), 1)
+    low, high = np.percentile((acc, 100 - acc, per, per_corpus, mfs, mld), (2.5, 97.5), 1)
     return dict(zip(names, zip(low.tolist(), high.tolist(), strict=True), strict=True))
 
 

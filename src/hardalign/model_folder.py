@@ -15,8 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -36,6 +35,7 @@ from hardalign.errors import HardalignError
 from hardalign.files import (
     check_regular,
     json_bytes,
+    located,
     os_errors_named,
     parse_json,
     read_bytes,
@@ -143,11 +143,7 @@ def description_files(description: Description) -> dict[str, bytes]:
 
 
 def read_description(folder: Path) -> Description:
-    """Read what ``write_description`` wrote.
-
-    Raises:
-        HardalignError: If a file is missing, damaged, or of a newer format.
-    """
+    """Read what ``write_description`` wrote, in this version or an earlier one."""
     path, vocabulary_path, forms_path = (folder / n for n in (CONFIG, VOCABULARY, KNOWN_FORMS))
     with os_errors_named(folder, "read"):
         if not folder.is_dir():
@@ -174,28 +170,19 @@ def read_description(folder: Path) -> Description:
     elif isinstance(model, dict) and model.get("system") == "hard-feed":
         model["system"] = "hard-feed-reinforce"
     symbols = parse_json(files[VOCABULARY], vocabulary_path)
-    with _named(vocabulary_path):
+    with located(vocabulary_path):
         vocabulary = Vocabulary.from_dict(symbols)
     optional: dict[str, Any] = {name: config[name] for name in _OPTIONAL_KEYS if name in config}
-    with _named(path):
+    with located(path):
         sizes = ModelConfig.from_dict(model)
     if sizes.known_forms:
-        with _named(forms_path):
+        with located(forms_path):
             optional["known_forms"] = KnownForms.from_bytes(files[KNOWN_FORMS], sizes.known_forms)
-    with _named(path):
+    with located(path):
         training = TrainingConfig.from_dict(config.get("training"))
         layout = Format.from_dict(config.get("format"))
         origin = Origin.from_dict(config.get("data", {}))
         return Description(sizes, training, layout, vocabulary, origin, **optional)
-
-
-@contextmanager
-def _named(path: Path) -> Iterator[None]:
-    """Say in which file a problem is."""
-    try:
-        yield
-    except HardalignError as error:
-        raise HardalignError(f"{path}: {error}") from error
 
 
 def member_folders(folder: Path, members: int) -> list[Path]:
@@ -203,12 +190,12 @@ def member_folders(folder: Path, members: int) -> list[Path]:
     return [folder / MEMBER.format(number) for number in range(members)]
 
 
-def load_members(folder: Path) -> tuple[list[tuple[Tensors, Description]], Description]:
+def load_members(folder: Path) -> tuple[list[tuple[ModelConfig, Tensors]], Description]:
     """Return the models of an ensemble, or a folder's only model, and what they are together."""
     description = read_description(folder)
     if description.members == 1:
-        return [(_weights(folder, description), description)], description
-    members: list[tuple[Tensors, Description]] = []
+        return [(description.model, _weights(folder, description))], description
+    members: list[tuple[ModelConfig, Tensors]] = []
     for path in member_folders(folder, description.members):
         if not path.is_dir():
             raise HardalignError(
@@ -218,12 +205,12 @@ def load_members(folder: Path) -> tuple[list[tuple[Tensors, Description]], Descr
         tensors, own = load_folder(path)
         if what := differing(description, own):
             raise HardalignError(f"{path}: has another {what} than its ensemble")
-        for other, (weights, _) in enumerate(members):
+        for other, (_, weights) in enumerate(members):
             if all(np.array_equal(weights[name], tensors[name]) for name in tensors):
                 raise HardalignError(
                     f"{path}: is a copy of {MEMBER.format(other)}; bring the right folder back"
                 )
-        members.append((tensors, own))
+        members.append((own.model, tensors))
     return members, description
 
 
@@ -254,7 +241,7 @@ def _weights(folder: Path, description: Description) -> Tensors:
     are compared with those that settings and vocabulary imply before any weight is read.
     """
     path = folder / WEIGHTS
-    with _named(folder / CONFIG):
+    with located(folder / CONFIG):
         expected = parameter_shapes(description.model, description.vocabulary)
 
     def check(shapes: dict[str, tuple[int, ...]]) -> None:
@@ -395,11 +382,7 @@ def _are_names(value: object) -> bool:
 
 
 def find_language(folder: Path, name: str, tags: Sequence[str]) -> str:
-    """Return the tag of a language, given as the tag itself or by one of its names.
-
-    Raises:
-        HardalignError: If the model does not have the language.
-    """
+    """Return the tag of a language, given as the tag itself or by one of its names."""
     languages = read_languages(folder)
     names = {one.lower(): tag for tag, own in languages.items() for one in (tag, *own)}
     tag = name if name in tags else names.get(name.lower().replace("_", "-"), "")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, overload
+from typing import NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from hardalign.data.formats import Example
 from hardalign.data.lexicon import BESIDE, Lexicon, read_lexicon
 from hardalign.data.text import Symbols
 from hardalign.data.vocabulary import UNKNOWN, Encoded, UnknownSymbols, symbol_counts
+from hardalign.decoding import Hypothesis
 from hardalign.errors import HardalignError, require_int, require_type
 from hardalign.files import os_errors_named
 from hardalign.known_words import respond
@@ -29,12 +30,10 @@ from hardalign.model_folder import (
     load_members,
     read_languages,
 )
-from hardalign.prediction import NOTHING, Prediction
-from hardalign.search import MAX_WIDTH, Hypothesis, Search, find_strings
+from hardalign.search import MAX_WIDTH, NOTHING, Prediction, Search, find_strings
 from hardalign.systems import SCORES, System, find_system
-from hardalign.systems.batch import Targets, Words
 from hardalign.systems.model import Answering, build_members, indexer
-from hardalign.systems.parameters import ALIGNER_TABLE
+from hardalign.systems.parameters import count
 
 FREED = (1 << 25) - (1 << 16)
 """Bytes of the block freed to raise glibc's trim threshold, which ignores blocks of 32 MB."""
@@ -45,10 +44,9 @@ class UnknownSymbolsWarning(UserWarning):
 
 
 class _Question(NamedTuple):
-    example: Example
-    """As given."""
-    read: Example
-    """As the model reads it."""
+    place: int  # in the file
+    example: Example  # as given
+    read: Example  # as the model reads it
     encoded: Encoded
 
 
@@ -63,29 +61,26 @@ class Predictor:
     that take streams of examples do not.
     """
 
-    ipa = False
-    """Write the ``text`` of predictions in IPA."""
-
     def __init__(
         self,
         runtime: Answering,
         description: Description,
-        parameters: int = 0,
         lexicon: Lexicon | None = None,
         tags: Symbols = (),
         languages: Symbols = (),
+        ipa: bool = False,
     ) -> None:
         self._runtime = runtime
         self.description = description
         """Settings, format, vocabulary and data of the model."""
-        self.parameters = parameters
-        """Number of learned parameters."""
         self.lexicon = lexicon or Lexicon(description.format)
         """Known words, which calls look up before they ask the model."""
         self.tags = tags
         """Fixed tags of all sources."""
         self.languages = languages
         """The tags that are languages."""
+        self.ipa = ipa
+        """Write the ``text`` of predictions in IPA."""
         self.indexer = indexer(description.model, description.vocabulary, description.format)
         """Maps examples to symbol ids."""
 
@@ -100,6 +95,12 @@ class Predictor:
     def system(self) -> System:
         """The model's system, which says what its scores and alignments are."""
         return find_system(self.description.model.system)
+
+    @property
+    def parameters(self) -> int:
+        """Number of learned parameters, of all members together."""
+        own = self.description
+        return own.members * count(self.system.model.parameters(own.model, own.vocabulary))
 
     @overload
     def __call__(  # type: ignore[overload-overlap]
@@ -181,8 +182,7 @@ class Predictor:
         self._warn(self._unknown(pair))
         encoded = self.indexer.pair(self.as_read(pair))
         noise = np.random.default_rng(seed).random((1, len(encoded.target), n))
-        memory = self._runtime.read(Words.of([encoded]))
-        lattice = self._runtime.follow(memory, Targets.of([0], [encoded.target]))
+        (lattice,) = Batch(self._runtime, [encoded]).follow([0], [encoded.target])
         return np.asarray(lattice.samples(noise)[0, :-1].T, np.int64)
 
     def example(self, text: str) -> Example:
@@ -218,7 +218,7 @@ class Predictor:
 
         Args:
             examples: The sources; one without symbols gets one empty prediction.
-            search: Decoding options.
+            search: Decoding options; a ``mass`` needs exact scores.
             alignments: Align each prediction with its source.
             exact: Compute every ``log_prob`` exactly; otherwise improbable terms may be pruned.
             threads: Number of batches computed at a time.
@@ -226,13 +226,8 @@ class Predictor:
 
         Yields:
             The strings of each example: best first, or samples in the order drawn.
-
-        Raises:
-            HardalignError: If a probability mass is wanted and the model's scores are not exact.
         """
-        require_type(Iterable, examples)
         require_type(Search, search)
-        require_int("threads", threads, 1)
         require_int("first", first, 0)
         if search.mass is not None and self.system.score != "exact":
             raise HardalignError(
@@ -240,21 +235,20 @@ class Predictor:
                 f" are not exact probabilities ({SCORES[self.system.score]})"
             )
 
-        def work(batch: Sequence[_Question], places: Sequence[int]) -> list[list[Prediction]]:
-            lists = [[NOTHING] for _ in batch]
-            asked = [k for k, question in enumerate(batch) if question.example.source]
-            if asked:
-                words = Batch(self._runtime, [batch[k].encoded for k in asked])
-                at = [first + places[k] for k in asked]
-                found = find_strings(words, search, at, exact=exact, alignments=alignments)
-                for k, strings in zip(asked, found, strict=True):
-                    lists[k] = [self._prediction(batch[k], one) for one in strings]
-            return lists
+        def work(batch: Sequence[_Question]) -> Iterator[list[Prediction]]:
+            words = Batch(self._runtime, [question.encoded for question in batch])
+            places = [question.place for question in batch]
+            found = find_strings(words, search, places, exact=exact, alignments=alignments)
+            for question, strings in zip(batch, found, strict=True):
+                if question.example.source:
+                    yield [self._prediction(question, one) for one in strings]
+                else:
+                    yield [NOTHING]
 
         return in_batches(
             self._runtime,
             work,
-            (self._question(example, self.indexer.source) for example in examples),
+            self._questions(examples, self.indexer.source, first),
             lambda question: (search.width + 1) // 2 * len(question.encoded.source),
             results=search.most,
             threads=threads,
@@ -267,28 +261,23 @@ class Predictor:
             log p(y_i | y_<i, x) of each target symbol and the end, whose sum is log p(y | x); −inf
             from the first symbol on that the model cannot write.
         """
-        require_type(Iterable, pairs)
-        require_int("threads", threads, 1)
 
-        def work(batch: Sequence[Encoded], _places: Sequence[int]) -> Iterator[list[float]]:
+        def work(batch: Sequence[Encoded]) -> Iterator[list[float]]:
             return Batch(self._runtime, batch).pair_scores()
 
-        return in_batches(self._runtime, work, self._encoded(pairs), pair_length, threads=threads)
+        encoded = (question.encoded for question in self._questions(pairs, self.indexer.pair))
+        return in_batches(self._runtime, work, encoded, pair_length, threads=threads)
 
     def estimate(
         self, pairs: Iterable[Example], particles: int, *, seed: int = 0
     ) -> Iterator[float]:
         """Estimate log p(y | x) of pairs by particles, for systems that cannot compute it.
 
-        The mean weight of the particles is an unbiased estimate of p(y | x), so its logarithm is
-        slightly too low on average, less so with more particles.
+        It must be a single model at temperature 1. The particles' mean weight is an unbiased
+        estimate of p(y | x), so its logarithm is slightly too low on average, less so with more.
 
         Yields:
             A natural logarithm for each pair; −inf if the model cannot write its target.
-
-        Raises:
-            HardalignError: If the system computes exact scores, the model is an ensemble, or its
-                temperature is not 1.
         """
         own = self.description
         if self.system.score != "decoding rule" or own.members > 1 or own.temperature != 1:
@@ -296,12 +285,11 @@ class Predictor:
                 "particles estimate the scores of a single hard-feed or hard-feed-reinforce model "
                 f"at temperature 1, not of {own.model.system}"
             )
-        require_type(Iterable, pairs)
         require_int("particles", particles, 1)
         require_int("the seed", seed, 0)
         return (
-            estimate(self._runtime, pair, particles, (seed, place))
-            for place, pair in enumerate(self._encoded(pairs))
+            estimate(self._runtime, one.encoded, particles, (seed, one.place))
+            for one in self._questions(pairs, self.indexer.pair)
         )
 
     def align_pairs(
@@ -313,38 +301,35 @@ class Predictor:
             Each pair with its alignment, or None if the model cannot write the target
             (``indexer.unwritable``).
         """
-        require_type(Iterable, pairs)
-        require_int("threads", threads, 1)
 
-        def work(
-            batch: Sequence[_Question], _places: Sequence[int]
-        ) -> Iterator[tuple[Example, Alignment | None]]:
-            writable = [q.encoded for q in batch if UNKNOWN not in q.encoded.target]
-            found: Iterator[Aligned] = iter(())
-            if writable:
-                targets = [pair.target for pair in writable]
-                found = Batch(self._runtime, writable).align(range(len(writable)), targets)
-            for pair, read, encoded in batch:
-                written = UNKNOWN not in encoded.target
-                yield pair, self._alignment(read, next(found)) if written else None
+        def work(batch: Sequence[_Question]) -> Iterator[tuple[Example, Alignment | None]]:
+            pairs = [question.encoded for question in batch]
+            writable = [k for k, pair in enumerate(pairs) if UNKNOWN not in pair.target]
+            found = Batch(self._runtime, pairs).align(writable, [pairs[k].target for k in writable])
+            aligned = dict(zip(writable, found, strict=True))
+            for k, (_, pair, read, _) in enumerate(batch):
+                yield pair, self._alignment(read, aligned[k]) if k in aligned else None
 
         return in_batches(
             self._runtime,
             work,
-            (self._question(pair, self.indexer.pair) for pair in pairs),
+            self._questions(pairs, self.indexer.pair),
             lambda question: pair_length(question.encoded),
             threads=threads,
         )
 
-    def _question(self, example: Example, encode: Any) -> _Question:
-        read = self.as_read(example)
-        return _Question(example, read, encode(read))
-
-    def _encoded(self, pairs: Iterable[Example]) -> Iterator[Encoded]:
-        return (self.indexer.pair(self.as_read(pair)) for pair in pairs)
+    def _questions(
+        self, examples: Iterable[Example], encode: Callable[[Example], Encoded], first: int = 0
+    ) -> Iterator[_Question]:
+        require_type(Iterable, examples)
+        pairs = ((example, self.as_read(example)) for example in examples)
+        return (
+            _Question(place, example, read, encode(read))
+            for place, (example, read) in enumerate(pairs, first)
+        )
 
     def _prediction(self, question: _Question, found: Hypothesis) -> Prediction:
-        example, read, encoded = question
+        _, example, read, encoded = question
         symbols = self.description.vocabulary.target.decode(found.symbols, encoded.oov)
         alignment = None
         if found.aligned is not None:
@@ -436,14 +421,7 @@ def load(
     members, description = load_members(folder)
     if temperature is not None:
         description = replace(description, temperature=temperature)
-    parts = [(own.model, tensors) for tensors, own in members]
-    runtime = build_members(parts, description.vocabulary, description.temperature)
-    parameters = sum(
-        tensor.size
-        for tensors, _ in members
-        for name, tensor in tensors.items()
-        if name != ALIGNER_TABLE
-    )
+    runtime = build_members(members, description.vocabulary, description.temperature)
     source, target = description.vocabulary.source, description.vocabulary.target
     fixed = description.format.tag_symbols(tags) if tags else ()
     if language is not None:
@@ -454,8 +432,7 @@ def load(
         )
     if fixed:
         columns = tuple(one for one in description.format.columns if one != "tags")
-        layout = replace(description.format, columns=columns)
-        description = replace(description, format=layout)
+        description = replace(description, format=replace(description.format, columns=columns))
     if ipa:
         from hardalign.text.ipa import check_arpabet
 
@@ -473,7 +450,4 @@ def load(
             names = {path.name for path in folder.iterdir() if path.is_file()}
         present = {tags: folder / name for tags, name in bundled.items() if name in names}
         known = read_lexicon(files, description.format, target, present)
-    languages = tuple(read_languages(folder))
-    predictor = Predictor(runtime, description, parameters, known, fixed, languages)
-    predictor.ipa = ipa
-    return predictor
+    return Predictor(runtime, description, known, fixed, tuple(read_languages(folder)), ipa)

@@ -11,9 +11,8 @@ from hardalign.batches import Batch, log_likelihoods
 from hardalign.data.vocabulary import END, Encoded
 from hardalign.metrics import calibration_error
 from hardalign.search import Search, find_strings, predictions
-from hardalign.systems.ensemble import Ensemble
-from hardalign.training import calibration
-from hardalign.training.calibration import fit_temperature
+from hardalign.systems import ensemble as calibration
+from hardalign.systems.ensemble import Ensemble, fit_temperature
 from helpers import TINY, random_pair, tiny_runtime
 
 
@@ -36,7 +35,13 @@ def drawn(runtime, words=400):
 
 
 def fit(runtime, development):
-    return fit_temperature(runtime, development.words, development.pairs, TINY)
+    answers, right = [], []
+    found = predictions(runtime, [source for source, _ in development.words])
+    for (source, references), best in zip(development.words, found, strict=True):
+        if best.finished:
+            answers.append(replace(source, target=[*best.symbols, END]))
+            right.append(TINY.target.decode(best.symbols) in references)
+    return fit_temperature(runtime, answers, right, development.pairs)
 
 
 def judged(runtime, development):

@@ -9,9 +9,8 @@ import pytest
 from hardalign.cli import remarks
 from hardalign.cli.remarks import Remarks, best_predictions
 from hardalign.data.formats import FORMATS, Example
-from hardalign.prediction import Prediction
 from hardalign.predictor import load
-from hardalign.search import Search
+from hardalign.search import Prediction, Search
 from helpers import Command, write_model
 from text.fakes import FakePredictor
 

@@ -28,7 +28,7 @@ from hardalign.data.vocabulary import (
     shuffled_batches,
 )
 from hardalign.errors import HardalignError
-from hardalign.systems.batch import pad
+from hardalign.systems.model import pad
 from hardalign.systems.network import collate
 from helpers import TINY, random_pairs, tiny_vocabulary
 

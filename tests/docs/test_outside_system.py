@@ -20,7 +20,7 @@ from hardalign.config import ModelConfig
 from hardalign.data.vocabulary import Encoded
 from hardalign.data.vocabulary import Alphabet, Vocabulary
 from hardalign.systems.network import Network, collate
-from hardalign.systems.batch import Targets, Words
+from hardalign.systems.model import Targets, Words
 from hardalign.systems.model import build_model
 from hardalign.systems.parameters import parameter_shapes
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from docs.pages import ROOT
-from hardalign.systems import DEFAULT_SYSTEM, SYSTEMS
+from hardalign.config import DEFAULT_SYSTEM
+from hardalign.systems import SYSTEMS
 
 PAGE = ROOT / "docs/reference/systems.md"
 

@@ -18,11 +18,11 @@ from hardalign.experiments.paper import (
     paper_corpora,
     paper_name,
     published,
-    published_accuracy,
     remarks,
     task_of,
 )
 from hardalign.systems import SYSTEMS
+from results import published_accuracy
 
 SEVEN = (
     *("soft-feed", "soft-feed-large", "hard-feed", "soft", "hard", "hard-sampled"),

@@ -19,7 +19,7 @@ from hardalign.experiments.report import (
     write_report,
 )
 from hardalign.experiments.run import Run, prepare, write_failure
-from hardalign.table import Table
+from hardalign.plot import Table
 
 
 def test_seeds_are_put_together() -> None:

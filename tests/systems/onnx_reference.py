@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from hardalign.config import ModelConfig
 from hardalign.data.vocabulary import BEGIN, Encoded, Vocabulary
-from hardalign.search import Hypothesis, predictions
-from hardalign.systems.batch import Words
-from hardalign.systems.model import build_model
+from hardalign.decoding import Hypothesis
+from hardalign.search import predictions
+from hardalign.systems.model import Words, build_model
 
 Array = NDArray[Any]
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from hardalign.data.vocabulary import BEGIN, END, PAD, Encoded
-from hardalign.systems.batch import Targets, Words, pad, previous_symbols
+from hardalign.systems.model import Targets, Words, pad, previous_symbols
 from hardalign.systems.ops.numpy import NumpyOps
 from helpers import random_pairs
 

@@ -14,9 +14,8 @@ from hardalign.data.vocabulary import BEGIN, END, RESERVED, Encoded
 from hardalign.errors import HardalignError
 from hardalign.search import Search, find_strings
 from hardalign.systems import SYSTEMS
-from hardalign.systems.batch import Targets, Words
 from hardalign.systems.ensemble import Ensemble
-from hardalign.systems.model import Answering
+from hardalign.systems.model import Answering, Targets, Words
 from helpers import random_pair, tiny_runtime
 
 AnyRuntime = Answering

@@ -9,7 +9,7 @@ import pytest
 
 from hardalign.data.vocabulary import BEGIN
 from hardalign.systems import SYSTEMS
-from hardalign.systems.batch import Targets, Words
+from hardalign.systems.model import Targets, Words
 from helpers import random_pair, tiny_runtime, tiny_vocabulary
 
 systems = pytest.mark.parametrize("system", SYSTEMS)

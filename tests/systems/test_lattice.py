@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from hardalign.errors import HardalignError
-from hardalign.systems.batch import Targets, Words
 from hardalign.systems.lattice import IndependentLattice, WeightedLattice, draw
+from hardalign.systems.model import Targets, Words
 from hardalign.systems.ops.numpy import NumpyOps
 from helpers import random_pair, tiny_runtime
 

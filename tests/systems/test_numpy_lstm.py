@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import reference
 from hardalign.data.vocabulary import BEGIN, END
-from hardalign.systems.batch import Words
+from hardalign.systems.model import Words
 from hardalign.systems.ops.numpy_lstm import LSTM, Encoder, LayerState, distinct
 from helpers import random_pairs, tiny_tensors
 from systems.plain import Array

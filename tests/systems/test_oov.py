@@ -18,9 +18,8 @@ from hardalign.data.formats import FORMATS, Example
 from hardalign.data.vocabulary import BEGIN, END, RESERVED, UNKNOWN, Alphabet, Encoded, Vocabulary
 from hardalign.model_folder import Tensors
 from hardalign.search import Search, find_strings
-from hardalign.systems.batch import Targets, Words
 from hardalign.systems.ensemble import Ensemble
-from hardalign.systems.model import Answering, copied_symbols, indexer
+from hardalign.systems.model import Answering, Targets, Words, copied_symbols, indexer
 from helpers import (
     COPYING,
     TINY,

@@ -14,9 +14,8 @@ from hardalign.batches import estimate
 from hardalign.data.vocabulary import BEGIN, END, UNKNOWN, Encoded, Vocabulary
 from hardalign.errors import HardalignError
 from hardalign.systems import SYSTEMS
-from hardalign.systems.batch import Targets, Words
 from hardalign.systems.lattice import Lattice
-from hardalign.systems.model import Answering, build_model
+from hardalign.systems.model import Answering, Targets, Words, build_model
 from hardalign.systems.network import Network, collate
 from hardalign.systems.ops.numpy import NumpyOps
 from helpers import (

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from hardalign.config import DEFAULT_SYSTEM
 from hardalign.errors import HardalignError
-from hardalign.systems import DEFAULT_SYSTEM, SCORES, SYSTEMS, System, find_system
+from hardalign.systems import SCORES, SYSTEMS, System, find_system
 
 ALIGNMENTS = {"hard": "posterior", "soft": "attention", "monotonic": "path"}
 

@@ -17,8 +17,8 @@ from hardalign.data.lexicon import Lexicon
 from hardalign.data.reading import Origin
 from hardalign.data.vocabulary import Alphabet, Vocabulary
 from hardalign.model_folder import WEIGHTS, Description, write_description, write_tensors
-from hardalign.prediction import Prediction
 from hardalign.predictor import Predictor
+from hardalign.search import Prediction
 from hardalign.systems.parameters import parameter_shapes
 
 LETTERS = "'abcdefghijklmnopqrstuvwxyz"
@@ -40,7 +40,7 @@ class FakePredictor(Predictor):
         self.description: Any = SimpleNamespace(
             format=layout, vocabulary=vocabulary, model=model, known_forms=None
         )
-        self.lexicon, self.languages = Lexicon(layout), ()
+        self.lexicon, self.languages, self.ipa = Lexicon(layout), (), False
         self.asked: list[str] = []
 
     def as_read(self, example: Example) -> Example:

@@ -21,7 +21,7 @@ from hardalign.model_folder import (
 )
 from hardalign.systems import SYSTEMS
 from hardalign.systems.network import Network, collate
-from hardalign.training.run import Progress, read_checkpoint, save_checkpoint
+from hardalign.training.run import Progress, restore_checkpoint, save_checkpoint
 from helpers import random_pairs, tiny_model, tiny_predictor, tiny_tensors
 
 FIGURES = dict.fromkeys(
@@ -49,10 +49,7 @@ def saved(folder: Path) -> tuple[Network, torch.optim.Adam, Progress]:
 def test_round_trip(tmp_path: Path) -> None:
     model, optimizer, progress = saved(tmp_path)
     other, fresh = stepped(1)
-    checkpoint = read_checkpoint(tmp_path)
-    assert checkpoint is not None
-    assert checkpoint.progress == progress
-    checkpoint.restore(other, fresh)
+    assert restore_checkpoint(tmp_path, other, fresh) == progress
     for name, tensor in model.state_dict().items():
         assert torch.equal(tensor, other.state_dict()[name])
     old, new = (adam.state_dict()["state"] for adam in (optimizer, fresh))
@@ -64,7 +61,7 @@ def test_round_trip(tmp_path: Path) -> None:
 
 
 def test_no_checkpoint_yet(tmp_path: Path) -> None:
-    assert read_checkpoint(tmp_path) is None
+    assert restore_checkpoint(tmp_path, *stepped(0)) is None
 
 
 @pytest.mark.parametrize(
@@ -86,18 +83,16 @@ def test_progress_of_something_else(change: dict[str, Any], tmp_path: Path) -> N
     tensors, notes = read_tensors(tmp_path / CHECKPOINT)
     write_tensors(tmp_path / CHECKPOINT, tensors, {**notes, **change})
     with pytest.raises(HardalignError, match="is not the checkpoint of this run"):
-        read_checkpoint(tmp_path)
+        restore_checkpoint(tmp_path, *stepped(0))
 
 
 @pytest.mark.parametrize("system", ["hard-hmm", "soft-feed", "monotonic"])
 def test_weights_of_another_model(system: str, tmp_path: Path) -> None:
     saved(tmp_path)
-    checkpoint = read_checkpoint(tmp_path)
-    assert checkpoint is not None
     model, optimizer = stepped(0, system)
     before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     with pytest.raises(HardalignError, match="is not the checkpoint of this run"):
-        checkpoint.restore(model, optimizer)
+        restore_checkpoint(tmp_path, model, optimizer)
     assert all(torch.equal(before[name], now) for name, now in model.state_dict().items())
 
 
@@ -106,10 +101,8 @@ def test_tensors_of_another_program(name: str, tmp_path: Path) -> None:
     saved(tmp_path)
     tensors, notes = read_tensors(tmp_path / CHECKPOINT)
     write_tensors(tmp_path / CHECKPOINT, {**tensors, name: np.zeros(3)}, notes)
-    checkpoint = read_checkpoint(tmp_path)
-    assert checkpoint is not None
     with pytest.raises(HardalignError, match="is not the checkpoint of this run"):
-        checkpoint.restore(*stepped(0))
+        restore_checkpoint(tmp_path, *stepped(0))
 
 
 @pytest.mark.parametrize("system", SYSTEMS)

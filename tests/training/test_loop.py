@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import random
 from dataclasses import replace
 from itertools import pairwise
@@ -15,12 +16,12 @@ from hardalign.data.formats import Example
 from hardalign.data.reading import Origin
 from hardalign.data.vocabulary import Vocabulary, shuffled_batches
 from hardalign.errors import HardalignError
-from hardalign.model_folder import WEIGHTS, Description, read_tensors
+from hardalign.model_folder import METRICS, WEIGHTS, Description, read_tensors
 from hardalign.systems.network import Network, collate
 from hardalign.training import loop
 from hardalign.training.loop import Scores, find_device, train
 from hardalign.training.recipe import cosine_rate
-from hardalign.training.run import Reporter, Run, open_folder, read_checkpoint
+from hardalign.training.run import Reporter, Run, open_folder
 
 TOY = load_corpus("toy:copy", size=80)
 SMALL = ModelConfig("hard", embedding=8, encoder=8, decoder=8, dropout=0.0)
@@ -40,6 +41,10 @@ def again(folder: Path, **options: Any) -> None:
 
 def run(folder: Path, **options: Any) -> list[dict[str, Any]]:
     return train(a_run(folder, **options), Reporter()).history
+
+
+def saved_rows(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / METRICS).read_text().splitlines()]
 
 
 def test_loss_falls(tmp_path: Path) -> None:
@@ -84,7 +89,7 @@ def test_patience_waits_for_so_many_bad_epochs_in_a_row(
     options = {"learning_rate": 1.0, "patience": 2}
     run(tmp_path, epochs=4, **options)
     again(tmp_path, epochs=8, **options)  # an interruption does not begin to count anew
-    rates = [row["learning_rate"] for row in read_checkpoint(tmp_path).progress.history]
+    rates = [row["learning_rate"] for row in saved_rows(tmp_path)]
     assert rates == [1.0, 1.0, 1.0, 1.0, 1.0, 0.5, 0.5, 0.25]
 
 
@@ -179,7 +184,7 @@ def test_no_development_set(tmp_path: Path) -> None:
     one = replace(a_run(tmp_path, recipe="auto"), dev=[])
     rows = train(one, Reporter()).history
     assert [row["dev_acc"] for row in rows] == [None, None]
-    assert read_checkpoint(tmp_path).progress.history == rows
+    assert saved_rows(tmp_path) == rows
 
 
 def test_devices() -> None:

@@ -26,10 +26,9 @@ from hardalign.errors import HardalignError
 from hardalign.files import sha256, write_bytes
 from hardalign.metrics import LEVEL, calibration_error, intervals, score_item, summarize
 from hardalign.model_folder import Description
-from hardalign.prediction import Prediction
+from hardalign.plot import Table
 from hardalign.predictor import Predictor, load
-from hardalign.search import Search
-from hardalign.table import Table
+from hardalign.search import Prediction, Search
 from hardalign.text.compare import Contest, contest, judge
 from hardalign.text.errors import find_errors, page, terminal_report, tsv_rows
 

@@ -24,9 +24,8 @@ from hardalign.data.text import Symbols, plural
 from hardalign.data.vocabulary import Folding
 from hardalign.errors import HardalignError
 from hardalign.known_words import respond
-from hardalign.prediction import Prediction
 from hardalign.predictor import Predictor, load
-from hardalign.search import MASS_BEAM_LIMIT, Search, cumulative_probability
+from hardalign.search import MASS_BEAM_LIMIT, Prediction, Search, cumulative_probability
 
 
 def predict(

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
-from rich.progress import BarColumn, Progress, TextColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from hardalign.cli.console import console, note
 from hardalign.training.run import Progress as Standing
@@ -29,39 +28,28 @@ class TrainingProgress(Reporter):
     def begin(self, progress: Standing, run: Run) -> None:
         """Show the epochs already completed."""
         config = run.description.training
-        self.progress, self._epochs = progress, config.epochs
-        self._first, self._at_most = progress.epoch, config.recipe == "paper"
-        self._console = console()
+        self.progress, self._console = progress, console()
         self._bar = Progress(
-            TextColumn("epoch {task.fields[epoch]} of " + str(config.epochs)),
+            TextColumn(f"epoch {{task.fields[epoch]}} of {config.epochs}"),
             BarColumn(),
-            TextColumn("{task.fields[speed]:.0f} words/s"),
-            TextColumn("{task.fields[left]}"),
+            TextColumn("at most" if config.recipe == "paper" else ""),
+            TimeRemainingColumn(),
             console=self._console,
             transient=True,
             disable=not self._console.is_terminal,
         )
-        self._task = self._bar.add_task("", epoch=progress.epoch + 1, speed=0.0, left="", total=1.0)
+        self._task = self._bar.add_task(
+            "", total=config.epochs, completed=progress.epoch, epoch=progress.epoch + 1
+        )
         self._bar.start()
         self._console.print(HEADER)
         for row in progress.history:
             self.epoch(row)
-        self._started = time.perf_counter()
 
     def advance(self, pairs: int, total: int) -> None:
         """Move the bar."""
-        elapsed = time.perf_counter() - self._started
-        passes = self.progress.epoch - self._first + pairs / total
-        left = (self._epochs - self._first - passes) * elapsed / passes
-        hours, minutes = divmod(max(1, round(left / 60)), 60)
-        time_left = f"{hours} h {minutes:02} min left" if hours else f"{minutes} min left"
-        self._bar.update(
-            self._task,
-            completed=(self._first + passes) / self._epochs,
-            epoch=min(self.progress.epoch + 1, self._epochs),
-            speed=passes * total / elapsed,
-            left=f"at most {time_left}" if self._at_most else time_left,
-        )
+        epoch = self.progress.epoch
+        self._bar.update(self._task, completed=epoch + pairs / total, epoch=epoch + 1)
 
     def epoch(self, row: dict[str, Any]) -> None:
         """Print a complete epoch."""

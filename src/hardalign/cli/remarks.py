@@ -11,9 +11,14 @@ from hardalign.data.formats import Example, training_pairs
 from hardalign.data.text import plural, shorten
 from hardalign.data.vocabulary import UnknownSymbols, symbol_counts
 from hardalign.known_words import SKIPPED, is_blank, skipped_letters
-from hardalign.prediction import NOTHING, Prediction
 from hardalign.predictor import Predictor
-from hardalign.search import MASS_BEAM_LIMIT, Search, cumulative_probability
+from hardalign.search import (
+    MASS_BEAM_LIMIT,
+    NOTHING,
+    Prediction,
+    Search,
+    cumulative_probability,
+)
 
 CUT_OFF = "cut off at 4 times the length of the source"
 ALIGNED_AT_ONCE = 256

@@ -130,7 +130,8 @@ def state_of(folder: Path, status: int) -> State:
     """Return what a process's exit status means; record the failure of one that could not."""
     if status not in (DONE, BUSY, FAILED):
         write_failure(folder, f"its process {_describe(status)}")
-    return "done" if status == DONE else "busy" if status == BUSY else "failed"
+    states: dict[int, State] = {DONE: "done", BUSY: "busy"}
+    return states.get(status, "failed")
 
 
 def _describe(status: int) -> str:

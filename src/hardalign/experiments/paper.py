@@ -80,13 +80,6 @@ def published(corpus: str, size: str, system: str, metric: Metric) -> float | No
     return _figures().get((task_of(corpus), corpus, size, paper_name(system), metric.name))
 
 
-def published_accuracy(corpus: str, size: str, system: str) -> float | None:
-    """Return the paper's accuracy in per cent, 100 - WER where it gives that, or None."""
-    metric = METRICS[task_of(corpus)][0]
-    value = published(corpus, size, system, metric)
-    return 100 - value if value is not None and metric is WER else value
-
-
 def paper_corpora(task: str) -> list[str]:
     """Return the data sets that the paper's average of a task is over, in its own order."""
     corpora = dict.fromkeys(key[1] for key in _figures() if key[0] == task)

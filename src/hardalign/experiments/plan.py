@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from importlib import resources
 from itertools import product
@@ -34,16 +33,15 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
-from hardalign.config import SETTINGS, check_settings, find_size, of_model
+from hardalign.config import SETTINGS, ModelConfig, check_settings, fields_of, find_size
 from hardalign.data.corpora import CORPORA, registry, unknown_corpus
 from hardalign.data.formats import FORMATS
 from hardalign.data.text import NORMALIZATIONS
 from hardalign.errors import HardalignError, InputError
 from hardalign.experiments.run import DataFiles, Run
-from hardalign.files import check_regular
+from hardalign.files import check_regular, located
 from hardalign.model_folder import MOST_MEMBERS
-from hardalign.systems import find_system
-from hardalign.systems.table import model_class
+from hardalign.systems import find_system, model_class
 
 _SHIPPED = resources.files("hardalign.experiments") / "plans"
 CORPUS = {"words": int, "strip_stress": bool, "hold_out": bool}
@@ -106,7 +104,7 @@ def parse_plan(text: str, file: str) -> list[Run]:
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"is not TOML: {error}", file=file) from error
     try:
-        with _key("data"):
+        with located("data"):
             tables = _convert(document.pop("data", {}), dict[str, dict[str, Any]], "[data.NAME]")
         data = {name: _data(name, table, Path(file)) for name, table in tables.items()}
         grids = document.pop("grid", None)
@@ -114,7 +112,7 @@ def parse_plan(text: str, file: str) -> list[Run]:
             raise HardalignError(f"{', '.join(document)}: belongs in a [[grid]]")
         if grids is None:
             grids = [document]
-        with _key("grid"):
+        with located("grid"):
             grids = _convert(grids, list[dict[str, Any]], "[[grid]]")
         runs = [run for grid in grids for run in _runs(_convert(grid, _Grid, _SYNTAX), data)]
         if unused := sorted(set(data) - {run.corpus for run in runs}):
@@ -137,7 +135,7 @@ def options_of(run: Run) -> dict[str, Any]:
     ):
         raise HardalignError(f"hold_out: {run.corpus} has a development part")
     settings = {name: one for name, one in overrides.items() if name in SETTINGS}
-    model_class(replace(find_size(run.size), system=run.system, **of_model(settings)))
+    model_class(replace(find_size(run.size), system=run.system, **fields_of(ModelConfig, settings)))
     if overrides.get("normalization", "NFC") not in NORMALIZATIONS:
         raise HardalignError(f"normalization: must be one of {', '.join(NORMALIZATIONS)}")
     if "members" in overrides:
@@ -159,7 +157,7 @@ def check_overrides(overrides: dict[str, Any]) -> dict[str, Any]:
 
 def _data(name: str, table: dict[str, Any], file: Path) -> DataFiles:
     """Return the files that a table ``[data.NAME]`` names."""
-    with _key(f"data.{name}"):
+    with located(f"data.{name}"):
         if name in CORPORA or name in registry() or set(name) & set("/\\:. "):
             raise HardalignError("choose a name of letters and digits that no corpus has")
         known = {**_FILES, "format": str, **_FORMAT}
@@ -170,7 +168,7 @@ def _data(name: str, table: dict[str, Any], file: Path) -> DataFiles:
         if missing := [part for part in _FILES if part not in table]:
             raise HardalignError(f"{missing[0]}: must name a file")
         for key, value in table.items():
-            with _key(key):
+            with located(key):
                 _convert(value, known[key])
         layout = table.get("format", "pairs")
         if layout not in FORMATS:
@@ -182,23 +180,23 @@ def _data(name: str, table: dict[str, Any], file: Path) -> DataFiles:
 
 def _runs(grid: _Grid, data: dict[str, DataFiles]) -> Iterator[Run]:
     """Yield every combination of a grid's corpora, systems, sizes, seeds and overrides."""
-    with _key("overrides"):
+    with located("overrides"):
         names = list(grid.overrides)
         swept = [one if isinstance(one, list) else [one] for one in grid.overrides.values()]
         if [] in swept:
             raise HardalignError(f"{names[swept.index([])]}: is a list without values")
         sweep = [check_overrides(dict(zip(names, one, strict=True))) for one in product(*swept)]
     for corpus, system, size, seed in product(grid.corpora, grid.systems, grid.sizes, grid.seeds):
-        with _key("systems"):
+        with located("systems"):
             find_system(system)
-        with _key("sizes"):
+        with located("sizes"):
             find_size(size)
-        with _key("corpora"):
+        with located("corpora"):
             if corpus not in data and corpus not in CORPORA and corpus not in registry():
                 raise HardalignError(unknown_corpus(corpus))
         for overrides in sweep:
             run = Run(corpus, system, size, seed, overrides, data.get(corpus))
-            with _key("overrides"):
+            with located("overrides"):
                 options_of(run)
             yield run
 
@@ -212,12 +210,3 @@ def _convert(value: Any, kind: type[T], syntax: str = "") -> T:
         key = place.removeprefix(".").removesuffix("[...]")
         advice = f"; write {syntax}" if syntax else ""
         raise HardalignError(f"{key}{': ' if key else ''}{problem}{advice}") from error
-
-
-@contextmanager
-def _key(name: str) -> Iterator[None]:
-    """Put the key in front of messages about its value."""
-    try:
-        yield
-    except HardalignError as error:
-        raise HardalignError(f"{name}: {error}") from error

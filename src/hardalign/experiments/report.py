@@ -35,7 +35,7 @@ from hardalign.experiments.run import RESULT, Result, Run, read_failures, read_r
 from hardalign.files import make_folder, write_bytes
 from hardalign.metrics import LEVEL, TEST, Floats, compare_all
 from hardalign.model_folder import RUN
-from hardalign.table import MISSING, Table, escape_markdown, number, with_deviation
+from hardalign.plot import MISSING, Table, escape_markdown, number, with_deviation
 
 ABOUT_TABLES = f"""\
 Ours is the mean over seeds, ± the standard deviation of the sample where there are several runs.

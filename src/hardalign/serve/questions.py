@@ -13,9 +13,8 @@ from starlette.exceptions import HTTPException
 from hardalign.data.formats import Example
 from hardalign.errors import HardalignError
 from hardalign.known_words import look_up, respond
-from hardalign.prediction import Prediction
 from hardalign.predictor import Predictor
-from hardalign.search import Search
+from hardalign.search import Prediction, Search
 from hardalign.serve import messages
 from hardalign.serve.messages import (
     Limits,

@@ -21,7 +21,6 @@ import numpy as np
 from hardalign.config import ModelConfig
 from hardalign.data.vocabulary import END, Vocabulary
 from hardalign.systems import parameters
-from hardalign.systems.batch import Targets, Words, previous_symbols
 from hardalign.systems.lattice import (
     HMMLattice,
     IndependentLattice,
@@ -31,7 +30,15 @@ from hardalign.systems.lattice import (
     insert_tags,
     quiet,
 )
-from hardalign.systems.model import Model, Step, copied_symbols, tags_beside
+from hardalign.systems.model import (
+    Model,
+    Step,
+    Targets,
+    Words,
+    copied_symbols,
+    previous_symbols,
+    tags_beside,
+)
 from hardalign.systems.ops import Array, Cells, Hidden, Ops, Output
 from hardalign.systems.parameters import Parameter, Parameters
 

@@ -20,11 +20,11 @@ from hardalign.config import ModelConfig
 from hardalign.data.vocabulary import BEGIN, END, LENGTH_LIMIT, PAD, RESERVED, UNKNOWN, Vocabulary
 from hardalign.errors import HardalignError
 from hardalign.files import sha256, whole_file, write_bytes
+from hardalign.systems import SYSTEMS, find_system, model_class
 from hardalign.systems.attention import Memory, State, WithoutInputFeeding
-from hardalign.systems.batch import Words
+from hardalign.systems.model import Words
 from hardalign.systems.ops import Array
 from hardalign.systems.ops.onnx import OnnxOps, Recorded
-from hardalign.systems.table import SYSTEMS, find_system, model_class
 
 if TYPE_CHECKING:
     from hardalign.model_folder import Description
@@ -72,9 +72,6 @@ def export_onnx(tensors: Mapping[str, Array], description: Description, path: Pa
     (format), the number of each source symbol (letters, tags, begin, end, unknown, padding), the
     target symbol of each number (target), and a checksum by which files that belong together can be
     recognised.
-
-    Raises:
-        HardalignError: If the system cannot be exported, or a file cannot be written.
     """
     name = description.model.system
     if not find_system(name).model.can_export:

@@ -22,9 +22,8 @@ from hardalign.config import ModelConfig
 from hardalign.data.vocabulary import Vocabulary
 from hardalign.systems import parameters
 from hardalign.systems.attention import AttentionModel, Memory
-from hardalign.systems.batch import Targets, previous_symbols
 from hardalign.systems.lattice import IndependentLattice, Lattice, WeightedLattice, draw, quiet
-from hardalign.systems.model import Objective, Step
+from hardalign.systems.model import Objective, Step, Targets, previous_symbols
 from hardalign.systems.ops import Array, Hidden
 from hardalign.systems.parameters import Parameters
 

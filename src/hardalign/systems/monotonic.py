@@ -18,9 +18,8 @@ from hardalign.aligner import align_actions, aligner_pair
 from hardalign.config import ModelConfig
 from hardalign.data.vocabulary import END, PAD, Encoded, Vocabulary
 from hardalign.systems import parameters
-from hardalign.systems.batch import Targets, Words, pad, previous_symbols
 from hardalign.systems.lattice import Lattice, WeightedLattice, quiet
-from hardalign.systems.model import Model, Step
+from hardalign.systems.model import Model, Step, Targets, Words, pad, previous_symbols
 from hardalign.systems.ops import Array, Hidden, Ops
 from hardalign.systems.parameters import ALIGNER_TABLE, Parameter, Parameters
 
@@ -108,8 +107,7 @@ class Monotonic(Model):
     def fit(self, pairs: Sequence[Encoded]) -> Array:
         """Train an aligner on pairs; return its table, as it is stored."""
         sizes = self.p[ALIGNER_TABLE].shape[0] - 1, self.p[ALIGNER_TABLE].shape[1] - 1
-        iterations = {} if pairs else {"iterations": 0}
-        table = aligner.fit([aligner_pair(pair) for pair in pairs], *sizes, **iterations)
+        table = aligner.fit([aligner_pair(pair) for pair in pairs], *sizes)
         stored = np.asarray(table, np.float32)
         stored[0, 0] = 0.0  # its one infinity, which is never read
         return stored

@@ -31,13 +31,13 @@ from torch import Tensor, nn
 from hardalign.config import ModelConfig
 from hardalign.data.vocabulary import PAD, RESERVED, Encoded, Vocabulary
 from hardalign.errors import HardalignError
-from hardalign.systems.batch import Targets, Words, previous_symbols
+from hardalign.systems import model_class
+from hardalign.systems.model import Targets, Words, previous_symbols
 from hardalign.systems.monotonic import Monotonic
 from hardalign.systems.ops import Array
 from hardalign.systems.ops.torch import TorchOps
 from hardalign.systems.ops.torch_kernels import log_emission
 from hardalign.systems.parameters import ALIGNER_TABLE, Parameter
-from hardalign.systems.table import model_class
 
 BASELINE = "objective.baseline.average"
 DISCOUNT = 0.9

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from hardalign.config import ModelConfig
-from hardalign.systems.table import model_class
+from hardalign.systems import model_class
 
 if TYPE_CHECKING:
     from hardalign.data.vocabulary import Vocabulary

@@ -21,10 +21,9 @@ from rapidfuzz.distance import Levenshtein
 from hardalign.alignment import BEGIN, END, Alignment
 from hardalign.data.formats import Example, evaluation_items, training_pairs
 from hardalign.data.text import Symbols, plural
-from hardalign.plot import label
+from hardalign.plot import Table, label
 from hardalign.predictor import Predictor
 from hardalign.search import Search
-from hardalign.table import Table
 
 LISTED = 20  # rows of a table of words, and confusions shown in the terminal
 ON_PAGE = 30  # confusions shown on a page

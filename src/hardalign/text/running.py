@@ -21,9 +21,8 @@ from hardalign.data.text import Symbols, plural, shorten
 from hardalign.data.vocabulary import APOSTROPHES, HYPHENS, INVISIBLE, PLAIN, Folding
 from hardalign.errors import HardalignError
 from hardalign.known_words import respond
-from hardalign.prediction import Prediction
 from hardalign.predictor import Predictor
-from hardalign.search import Search
+from hardalign.search import Prediction, Search
 from hardalign.text.ipa import check_arpabet, parts_to_ipa
 from hardalign.text.numbers import Numbers
 

@@ -16,9 +16,8 @@ from hardalign.config import (
     Setting,
     TrainingConfig,
     check_settings,
+    fields_of,
     find_size,
-    of_model,
-    of_training,
 )
 from hardalign.data.check import quick_check
 from hardalign.data.corpora import Corpus, load_corpus
@@ -39,9 +38,8 @@ from hardalign.errors import HardalignError, InputError
 from hardalign.files import build_record, read_json, sha256
 from hardalign.model_folder import Description, find_model, read_description
 from hardalign.predictor import Predictor, load
-from hardalign.systems import find_system
+from hardalign.systems import find_system, model_class
 from hardalign.systems.model import copied_symbols, indexer
-from hardalign.systems.table import model_class
 from hardalign.training.finetune import Start
 from hardalign.training.loop import find_device
 from hardalign.training.members import train_run
@@ -139,7 +137,7 @@ def train(
     base = size or (begun.model if begun else "small")
     sizes = find_size(base) if isinstance(base, str) else base
     system = system or (begun.model.system if begun else DEFAULT_SYSTEM)
-    model_class(replace(sizes, system=system, **of_model(chosen)))
+    model_class(replace(sizes, system=system, **fields_of(ModelConfig, chosen)))
 
     layout = _layout(format, begun.format if begun else None)
     letters = recipe == "auto" and begun is None
@@ -156,12 +154,12 @@ def train(
     if begun is not None:
         fixed |= {"tags", "copying", "hallucinate"}
     elif not isinstance(base, str):
-        fixed |= {*of_model(decided), "hallucinate"}
+        fixed |= {*fields_of(ModelConfig, decided), "hallucinate"}
     elif chosen.get("known_forms") or not _inflects(data.train):
         fixed |= {"hallucinate"}
     decided = {name: value for name, value in decided.items() if name not in fixed} | chosen
-    model = replace(sizes, system=system, **of_model(decided))
-    training = replace(training, **of_training(decided))
+    model = replace(sizes, system=system, **fields_of(ModelConfig, decided))
+    training = replace(training, **fields_of(TrainingConfig, decided))
     model_class(model)
     if model.known_forms and training.hallucinate:
         raise HardalignError("a hallucinated lemma has no known forms; leave out one of the two")

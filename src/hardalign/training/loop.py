@@ -22,7 +22,14 @@ from hardalign.search import predictions
 from hardalign.systems.model import build_model
 from hardalign.systems.network import Network, collate
 from hardalign.training.recipe import cosine_rate, described
-from hardalign.training.run import Progress, Reporter, Run, arrays, read_checkpoint, save_checkpoint
+from hardalign.training.run import (
+    Progress,
+    Reporter,
+    Run,
+    arrays,
+    restore_checkpoint,
+    save_checkpoint,
+)
 
 
 def train(run: Run, reporter: Reporter) -> Progress:
@@ -38,20 +45,17 @@ def train(run: Run, reporter: Reporter) -> Progress:
         torch.manual_seed(config.seed)
         model = Network(description.model, description.vocabulary)
         model.count(pairs)
-        checkpoint = read_checkpoint(folder)
-        if checkpoint is None:
-            model.prepare(pairs)
-            if run.start is not None:
-                weights = run.start.weights(arrays(model), description.vocabulary)
-                model.load_state_dict({name: torch.as_tensor(one) for name, one in weights.items()})
         model.to(device)
         optimizer = optim.AdamW(
             model.parameters(), config.learning_rate, weight_decay=config.weight_decay, fused=True
         )
-        progress = Progress(config.learning_rate)
-        if checkpoint is not None:
-            checkpoint.restore(model, optimizer)
-            progress = checkpoint.progress
+        progress = restore_checkpoint(folder, model, optimizer)
+        if progress is None:
+            progress = Progress(config.learning_rate)
+            model.prepare(pairs)
+            if run.start is not None:
+                weights = run.start.weights(arrays(model), description.vocabulary)
+                model.load_state_dict({name: torch.as_tensor(one) for name, one in weights.items()})
         if not (folder / WEIGHTS).exists():
             if progress.best_epoch != progress.epoch:
                 raise HardalignError(
@@ -64,7 +68,7 @@ def train(run: Run, reporter: Reporter) -> Progress:
         if run.call is not None:  # an ensemble says it once for all members
             reporter.note(described(run.examples, description.model, config))
         reporter.begin(progress, run)
-        if checkpoint is not None and _ended(progress, config):
+        if progress.epoch and _ended(progress, config):
             reporter.note(f"{folder}: nothing was left to train after epoch {progress.epoch}")
         try:
             while not _ended(progress, config):
@@ -82,7 +86,9 @@ def train(run: Run, reporter: Reporter) -> Progress:
                     _check_loss(-scores.log_likelihood, progress.epoch)
 
                 rate = optimizer.param_groups[0]["lr"]
-                keep = config.recipe == "auto" or _halve_or_keep(progress, config, scores)
+                keep = True  # the last weights
+                if config.recipe == "paper" and scores is not None:
+                    keep = _halve_or_keep(progress, config, scores)
                 if keep:
                     progress.best_epoch = progress.epoch
                     _save_weights(run, model, progress)
@@ -181,14 +187,12 @@ def development_scores(run: Run, model: Network) -> Scores | None:
     return Scores(math.fsum(log_probs) / max(1, len(log_probs)), metrics.acc, metrics.mld)
 
 
-def _halve_or_keep(progress: Progress, config: TrainingConfig, scores: Scores | None) -> bool:
+def _halve_or_keep(progress: Progress, config: TrainingConfig, scores: Scores) -> bool:
     """Halve the rate after an epoch, if due, by the paper's recipe; return whether it is the best.
 
     The rate is halved when the log-likelihood has not improved for ``patience`` epochs. The best
     epoch has the highest accuracy, then the smallest distance.
     """
-    if scores is None:
-        raise HardalignError("the paper's recipe needs development data: give --dev")
     progress.stale += 1
     if progress.best_log_likelihood is None or scores.log_likelihood > progress.best_log_likelihood:
         progress.best_log_likelihood, progress.stale = scores.log_likelihood, 0

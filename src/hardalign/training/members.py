@@ -19,6 +19,7 @@ from typing import Any, cast
 
 from hardalign.data.formats import training_pairs
 from hardalign.data.text import plural
+from hardalign.data.vocabulary import END
 from hardalign.errors import HardalignError
 from hardalign.files import locked, make_folder
 from hardalign.model_folder import (
@@ -35,8 +36,9 @@ from hardalign.model_folder import (
     write_description,
 )
 from hardalign.predictor import Predictor, load
+from hardalign.search import predictions
+from hardalign.systems.ensemble import fit_temperature
 from hardalign.systems.model import build_members
-from hardalign.training.calibration import fit_temperature
 from hardalign.training.loop import train
 from hardalign.training.recipe import described
 from hardalign.training.run import RESUME, Reporter, Run, open_folder
@@ -86,8 +88,14 @@ def _calibrate(run: Run) -> None:
     """Fit the temperature of the model in a run's folder."""
     members, description = load_members(run.folder)
     vocabulary = description.vocabulary
-    runtime = build_members([(own.model, tensors) for tensors, own in members], vocabulary)
-    fitted = round(fit_temperature(runtime, run.dev_words, run.dev_pairs, vocabulary), 4)
+    runtime = build_members(members, vocabulary)
+    answers, right = [], []
+    hypotheses = predictions(runtime, [source for source, _ in run.dev_words])
+    for (source, references), best in zip(run.dev_words, hypotheses, strict=True):
+        if best.finished:
+            answers.append(replace(source, target=[*best.symbols, END]))
+            right.append(vocabulary.target.decode(best.symbols, source.oov) in references)
+    fitted = round(fit_temperature(runtime, answers, right, run.dev_pairs), 4)
     if fitted != description.temperature:
         write_description(run.folder, replace(description, temperature=fitted))
 

@@ -19,32 +19,16 @@ PAPER = {"epochs": 50, "batch_size": 20, "learning_rate": 1e-3}
 CLIP = 5.0
 """The norm at which the gradient of size large is clipped, as in the paper's code."""
 
-AUTO: tuple[tuple[float, dict[str, Any]], ...] = (
-    (
-        2_000,
-        {
-            "epochs": 20,
-            "batch_size": 8,
-            "learning_rate": 0.002,
-            "dropout": 0.4,
-            "state_dropout": 0.4,
-            "symbol_dropout": 0.2,
-        },
-    ),
-    (
-        8_000,
-        {
-            "epochs": 16,
-            "batch_size": 16,
-            "learning_rate": 0.002,
-            "dropout": 0.3,
-            "state_dropout": 0.2,
-            "symbol_dropout": 0.1,
-        },
-    ),
-    (50_000, {"epochs": 10, "batch_size": 32, "learning_rate": 0.003, "dropout": 0.2}),
-    (math.inf, {"epochs": 8, "batch_size": 32, "learning_rate": 0.003, "dropout": 0.2}),
+_DECIDED = ("epochs", "batch_size", "learning_rate", "dropout", "state_dropout", "symbol_dropout")
+_BY_PAIRS = (
+    (2_000, 20, 8, 0.002, 0.4, 0.4, 0.2),
+    (8_000, 16, 16, 0.002, 0.3, 0.2, 0.1),
+    (50_000, 10, 32, 0.003, 0.2),
+    (math.inf, 8, 32, 0.003, 0.2),
 )
+AUTO: list[tuple[float, dict[str, Any]]] = [
+    (below, dict(zip(_DECIDED, values, strict=False))) for below, *values in _BY_PAIRS
+]
 """For fewer pairs than this, these settings; figures in ``docs/results.md``."""
 INFLECTION: dict[str, Any] = {
     "epochs": 14,

@@ -47,7 +47,6 @@ from hardalign.model_folder import (
     VOCABULARY,
     WEIGHTS,
     Description,
-    Tensors,
     description_files,
     find_model,
     load_folder,
@@ -166,47 +165,36 @@ class Reporter:
         """Training has ended, successfully or not."""
 
 
-@dataclass(frozen=True)
-class Checkpoint:
-    """Where training stood after the last complete epoch."""
-
-    path: Path
-    progress: Progress
-    tensors: Tensors
-
-    def restore(self, model: Network, optimizer: optim.Optimizer) -> None:
-        """Put model and optimizer back to where that epoch left them, if it is their checkpoint."""
-        shapes = {f"model.{name}": one.shape for name, one in model.state_dict().items()}
-        for number, parameter in enumerate(model.parameters()):
-            for moment in _MOMENTS:
-                shape = torch.Size() if moment == "step" else parameter.shape
-                shapes[f"optimizer.{number}.{moment}"] = shape
-        if {name: array.shape for name, array in self.tensors.items()} != shapes:
-            raise _foreign(self.path)
-        tensors = {name: torch.from_numpy(array) for name, array in self.tensors.items()}
-        model.load_state_dict({name: tensors[f"model.{name}"] for name in model.state_dict()})
-        moments = {
-            number: {moment: tensors[f"optimizer.{number}.{moment}"] for moment in _MOMENTS}
-            for number, _ in enumerate(model.parameters())
-        }
-        optimizer.load_state_dict({**optimizer.state_dict(), "state": moments})
-
-
-def read_checkpoint(folder: Path) -> Checkpoint | None:
-    """Return what the last complete epoch left in a folder; None before the first."""
+def restore_checkpoint(folder: Path, model: Network, optimizer: optim.Optimizer) -> Progress | None:
+    """Put model and optimizer back to where the last complete epoch left them; None before it."""
     path = folder / CHECKPOINT
     if not path.exists():
         return None
-    tensors, notes = read_tensors(path)
-    values = {name: value for name, value in notes.items() if value is not None}
+    foreign = HardalignError(
+        f"{path}: is not the checkpoint of this run, so it cannot be resumed; "
+        "bring the right file back, or start anew with --overwrite"
+    )
+    saved, notes = read_tensors(path)
     try:
-        progress = build_record(Progress, values, "it")
+        progress = build_record(Progress, notes, "it")
         rows = msgspec.convert(progress.history, list[Row])
     except (HardalignError, msgspec.ValidationError) as error:
-        raise _foreign(path) from error
-    if len(rows) != progress.epoch:
-        raise _foreign(path)
-    return Checkpoint(path, progress, tensors)
+        raise foreign from error
+    shapes = {f"model.{name}": one.shape for name, one in model.state_dict().items()}
+    for number, parameter in enumerate(model.parameters()):
+        for moment in _MOMENTS:
+            shape = torch.Size() if moment == "step" else parameter.shape
+            shapes[f"optimizer.{number}.{moment}"] = shape
+    if len(rows) != progress.epoch or {n: array.shape for n, array in saved.items()} != shapes:
+        raise foreign
+    tensors = {name: torch.from_numpy(array) for name, array in saved.items()}
+    model.load_state_dict({name: tensors[f"model.{name}"] for name in model.state_dict()})
+    moments = {
+        number: {moment: tensors[f"optimizer.{number}.{moment}"] for moment in _MOMENTS}
+        for number, _ in enumerate(model.parameters())
+    }
+    optimizer.load_state_dict({**optimizer.state_dict(), "state": moments})
+    return progress
 
 
 def save_checkpoint(
@@ -238,13 +226,6 @@ def torch_module(model: str | Path) -> Network:
 def arrays(model: Network) -> dict[str, NDArray[Any]]:
     """Return a model's tensors by name; on a CPU they share its memory."""
     return {name: tensor.detach().cpu().numpy() for name, tensor in model.state_dict().items()}
-
-
-def _foreign(path: Path) -> HardalignError:
-    return HardalignError(
-        f"{path}: is not the checkpoint of this run, so it cannot be resumed; "
-        "bring the right file back, or start anew with --overwrite"
-    )
 
 
 def open_folder(run: Run, note: Note = lambda _: None) -> Run:
