@@ -80,6 +80,8 @@ def fit(
 
     ``smoothing`` is the pseudo-count of every operation: what never occurs aligns all the same.
     """
+    if smoothing <= 0:
+        raise ValueError(f"smoothing must be above 0, not {smoothing}")
     shape = (source_size + 1, target_size + 1)
     # Large alphabets have millions of operations, of which few can occur in any pair. The others
     # share one weight, and have no place in the arrays that every step goes through.
