@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple, overload
+from typing import NamedTuple, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,8 @@ from hardalign.systems.model import Answering, build_members, indexer
 from hardalign.systems.parameters import count
 
 FREED = (1 << 25) - (1 << 16)
-"""Bytes of the block freed to raise glibc's trim threshold, which ignores blocks of 32 MB."""
+"""Bytes of a block that is freed untouched, which makes glibc keep blocks up to that size (below
+32 MB) when they are freed, instead of requesting them from the system at every step."""
 
 
 class UnknownSymbolsWarning(UserWarning):
@@ -161,8 +162,7 @@ class Predictor:
         pair = self._writable(source, target)
         self._warn(self._unknown(pair))
         ((_, alignment),) = self.align_pairs([pair])
-        assert alignment is not None  # it can be written
-        return alignment
+        return cast(Alignment, alignment)  # it can be written
 
     def sample_alignments(
         self, source: str, target: str, n: int, *, seed: int = 0
@@ -173,8 +173,7 @@ class Predictor:
             [n, target symbols], column indices into an alignment's ``weights``, like its ``best``.
 
         Raises:
-            HardalignError: If the target has an out-of-vocabulary symbol, or the system has no
-                distribution over alignments.
+            HardalignError: If the target cannot be written, or its alignments are not random.
         """
         require_int("n", n, 0, 100 * MAX_WIDTH)
         require_int("the seed", seed, 0)
@@ -414,8 +413,6 @@ def load(
     Raises:
         HardalignError: If the folder, or a file in it, is missing or damaged.
     """
-    # Freeing a large block that was never touched makes glibc keep blocks of up to that size when
-    # they are freed, instead of requesting them from the system at every step.
     np.empty(FREED, np.uint8)
     folder = find_model(model)
     members, description = load_members(folder)
