@@ -199,8 +199,10 @@ def write_lexicon(file: Path, out: Path) -> None:
     words: dict[tuple[str, str], list[str]] = defaultdict(list)
     for line in file.read_text("utf-8").splitlines():
         word, target, *tag = line.split("\t")
-        if not alphabet.unknown(layout.target_symbols(target)):
-            words["".join(tag), word].append(target)
+        as_read = layout.join_source(layout.source_symbols(word))  # in small letters
+        own = words["".join(tag), as_read]
+        if target not in own and not alphabet.unknown(layout.target_symbols(target)):
+            own.append(target)
     lines: dict[str, list[str]] = defaultdict(list)
     for (tag, word), targets in sorted(words.items(), key=lambda item: f"{item[0][1]}\t".encode()):
         if tag and len(targets) > 1:

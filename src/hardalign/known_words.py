@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby, islice, pairwise
+from itertools import groupby, islice
+from operator import sub
 from typing import TYPE_CHECKING
 
 from hardalign.alignment import Alignment
@@ -93,24 +94,31 @@ def look_up(predictor: Predictor, example: Example, folding: Folding | None = No
     return replace(example, source=source, targets=targets)
 
 
+def may_skip(prediction: Prediction) -> bool:
+    """Whether attention jumps over so many letters that they may have produced nothing."""
+    if not prediction.alpha.size:
+        return False
+    attended = prediction.alpha[:-1].argmax(1).tolist()
+    places = sorted({len(prediction.tags), *attended, prediction.alpha.shape[1] - 1})
+    return max(map(sub, places[1:], places), default=0) > SKIPPED
+
+
 def skipped_letters(
-    predictor: Predictor, predictions: Sequence[Prediction]
+    predictor: Predictor, suspects: Sequence[Prediction]
 ) -> list[tuple[str, list[str]]]:
     """Return sources with the runs of ``SKIPPED`` letters or more that produced nothing.
 
-    Only predictions whose attention jumps over so many letters are aligned, since that takes time.
-    Where known forms are read beside the source, attention tells nothing of its letters.
+    All are aligned, which takes time; ``may_skip`` says for which that is worth while. Where known
+    forms are read beside the source, attention tells nothing of its letters.
     """
-    suspects: list[Example] = []
     if predictor.description.known_forms is not None:
         return []
-    for one in predictions:
-        attended = sorted({len(one.tags), *one.alpha[:-1].argmax(1)}) if one.alpha.size else []
-        if any(b - a > SKIPPED for a, b in pairwise([*attended, one.alpha.shape[1] - 1])):
-            source = predictor.description.format.source_symbols(one.source)
-            read = look_up(predictor, Example(source, tags=one.tags, text=one.source))
-            suspects.append(replace(read, targets=(one.symbols,)))
-    found = [(one.text, a.unaligned(SKIPPED)) for one, a in predictor.align_pairs(suspects) if a]
+    pairs = []
+    for one in suspects:
+        source = predictor.description.format.source_symbols(one.source)
+        read = look_up(predictor, Example(source, tags=one.tags, text=one.source))
+        pairs.append(replace(read, targets=(one.symbols,)))
+    found = [(one.text, a.unaligned(SKIPPED)) for one, a in predictor.align_pairs(pairs) if a]
     return [(text, runs) for text, runs in found if runs]
 
 
@@ -123,17 +131,18 @@ def _parts(predictor: Predictor, example: Example, search: Search) -> list[Examp
     """Split a source at blanks, if the model reads single words and no lexicon has it."""
     require_type(Example, example)
     source, description = example.source, predictor.description
+    if len("".join(source).replace("_", " ").split()) < 2:  # most are single words
+        return [example]
     blanks = set(filter(is_blank, source))
-    groups = [tuple(own) for blank, own in groupby(source, is_blank) if not blank]
     if (
-        len(groups) < 2
-        or search.samples is not None
+        search.samples is not None
         or description.model.copying
         or not set(example.tags) <= set(predictor.languages)
         or not description.vocabulary.source.unknown(blanks)
         or predictor.lexicon.pronunciations(source, example.tags)
     ):
         return [example]
+    groups = [tuple(own) for blank, own in groupby(source, is_blank) if not blank]
     spell = description.format.join_source
     return [replace(example, source=own, text=spell(own)) for own in groups]
 

@@ -77,19 +77,21 @@ def test_letters_that_produced_nothing(capsys: pytest.CaptureFixture[str]) -> No
     assert capsys.readouterr().err == f"hardalign: {expected}\n"
 
 
-def test_predictions_of_long_words_are_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    held: list[int] = []
+def test_only_suspects_are_held_and_without_their_alphas(monkeypatch: pytest.MonkeyPatch) -> None:
+    held: list[list[Prediction]] = []
 
     def skipped(_: object, found: list[Prediction]) -> list[tuple[str, list[str]]]:
-        held.append(len(found))
-        return [(one.source, ["abc"]) for one in found]
+        held.append(list(found))
+        return [(one.source, ["bcd"]) for one in found]
 
-    monkeypatch.setattr(remarks, "ALPHA_CELLS", 1000)
+    monkeypatch.setattr(remarks, "ALIGNED_AT_ONCE", 4)
     monkeypatch.setattr(remarks, "skipped_letters", skipped)
     seen = Remarks(FakePredictor(), 1, None)
-    for _ in range(30):
-        seen.see([Prediction("ab", "AB", ("A", "B"), -1.0, alpha=np.zeros((30, 10), np.float32))])
-    assert held == [4] * 7
+    for word in ["abcdef", "ab"] * 30:
+        alpha = np.eye(2, len(word) + 2, 1)
+        seen.see([Prediction(word, "A", ("A",), -1.0, alpha=alpha)])
+    assert [len(found) for found in held] == [4] * 7
+    assert all(one.source == "abcdef" and not one.alpha.size for found in held for one in found)
     assert len(seen._skipped) == 8  # and no more are named
     seen.report()
 

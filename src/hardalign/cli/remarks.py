@@ -10,7 +10,7 @@ from hardalign.cli.console import note, watched
 from hardalign.data.formats import Example, training_pairs
 from hardalign.data.text import plural, shorten
 from hardalign.data.vocabulary import UnknownSymbols, symbol_counts
-from hardalign.known_words import SKIPPED, is_blank, skipped_letters
+from hardalign.known_words import SKIPPED, is_blank, may_skip, skipped_letters
 from hardalign.predictor import Predictor
 from hardalign.search import (
     MASS_BEAM_LIMIT,
@@ -22,9 +22,7 @@ from hardalign.search import (
 
 CUT_OFF = "cut off at 4 times the length of the source"
 ALIGNED_AT_ONCE = 256
-"""Predictions searched for skipped letters at a time."""
-ALPHA_CELLS = 1 << 22
-"""The same in cells of their alphas, to bound memory: fewer predictions of long words."""
+"""Predictions that may have skipped letters, aligned at a time."""
 SHOWN = 8
 """Sources with skipped letters that are named."""
 
@@ -42,8 +40,7 @@ class Remarks:
         self._uncovered: list[int] = []
         self._skipped: list[tuple[str, list[str]]] = []  # the first ones
         self._skipped_count = 0
-        self._recent: list[Prediction] = []
-        self._cells = 0
+        self._suspects: list[Prediction] = []
 
     def see(self, predictions: list[Prediction]) -> None:
         """Take note of the predictions for the next item."""
@@ -52,24 +49,23 @@ class Remarks:
         if best.origin == "lexicon" or not best.source:
             return
         self._unknown.counts.update(best.unknown)
-        self._with_blanks += any(map(is_blank, best.source.strip())) and not best.alpha.size
+        self._with_blanks += not best.alpha.size and any(map(is_blank, best.source.strip()))
         self._untagged += self._tagged and not best.tags
         self._cut_off += [self.items for prediction in predictions if not prediction.finished]
         if len(predictions) < self._nbest:
             self._too_few.append(self.items)
         if self._mass is not None and cumulative_probability(predictions)[-1] < self._mass:
             self._uncovered.append(self.items)
-        self._recent.append(best)
-        self._cells += best.alpha.size
-        if len(self._recent) == ALIGNED_AT_ONCE or self._cells > ALPHA_CELLS:
+        if may_skip(best):
+            self._suspects.append(replace(best, alpha=NOTHING.alpha))
+        if len(self._suspects) == ALIGNED_AT_ONCE:
             self._find_skipped()
 
     def _find_skipped(self) -> None:
-        found = skipped_letters(self._predictor, self._recent)
+        found = skipped_letters(self._predictor, self._suspects)
         self._skipped += found[: SHOWN - len(self._skipped)]
         self._skipped_count += len(found)
-        self._recent.clear()
-        self._cells = 0
+        self._suspects.clear()
 
     def report(self) -> None:
         """Print the warnings."""

@@ -316,5 +316,7 @@ def _hiragana(symbol: str) -> str:
 
 def trimmed(source: Symbols, alphabet: Alphabet) -> Symbols:
     """Return a source without the blanks around it, if the model does not have them."""
+    if not any(map(str.isspace, source[:1] + source[-1:])):
+        return source
     letters = [k for k, s in enumerate(source) if not s.isspace() or not alphabet.unknown([s])]
     return source[letters[0] : letters[-1] + 1] if letters else source
