@@ -145,6 +145,8 @@ def plot(
     question = source if tags is None else f"{source}\t{tags}"
     texts, alignments = [], []
     for predictor in [load(folder) for folder in (model, beside) if folder]:
+        if "tags" in predictor.description.format.columns and "\t" not in question:
+            raise HardalignError("the model reads tags with each source; give them by --tags")
         text = target
         if text is None:  # not by a call, which would warn of the symbols that `align` warns of
             ((best,),) = predictor.answers([predictor.example(question)], Search())
