@@ -107,7 +107,7 @@ def test_a_report_of_errors_on_a_phone(browser: Browser, tmp_path: Path) -> None
     items = [Example(tuple(word), (tuple("yyyx"),), text=word) for word in ("ab", "abcd" * 20)]
     report = find_errors(MODELS["hard"], items)
     file = "/a/folder/whose/name/is/long/" * 3 + "test.tsv"
-    written = errors_page(report, "".join, f"Errors of hard on {file}", f"model hard | {file}")
+    written = errors_page(report, f"Errors of hard on {file}", f"model hard | {file}")
     path = tmp_path / "report.html"
     path.write_text(written, encoding="utf-8")
     context = browser.new_context(**PHONE)  # type: ignore[arg-type]
