@@ -106,6 +106,7 @@ def test_a_missing_glyph_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["abc", "Жук", "ɲʃ", "مرحبا"])
 def test_what_matplotlib_brings(text: str, tmp_path: Path) -> None:
     save_heat_maps(tmp_path / "a.png", [panel(text, text)])
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize("name", ["a.gif", "a", "a.svgz"])
