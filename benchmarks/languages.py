@@ -50,7 +50,7 @@ Words = dict[str, list[tuple[str, ...]]]
 def read(file: Path) -> dict[str, Words]:
     """Returns the pronunciations of the words of each language."""
     table: dict[str, Words] = defaultdict(lambda: defaultdict(list))
-    for line in file.read_text("utf-8").splitlines():
+    for line in dict.fromkeys(file.read_text("utf-8").splitlines()):  # without repeated ones
         word, sounds, tag = line.split("\t")
         table[tag][word].append(tuple(sounds.split()))
     return table

@@ -79,9 +79,9 @@ RECIPES = {
         data=sources.english,
         settings={
             "system": "hard-monotonic",
-            "epochs": 8,
+            "epochs": 12,
             "batch_size": 48,
-            "dropout": 0.2,
+            "dropout": 0.3,
             "embedding": 150,
             "encoder": 300,
             "decoder": 300,
@@ -94,9 +94,9 @@ RECIPES = {
         data=lambda _: wikipron.parts(Path(os.environ["HARDALIGN_DATA"])),
         format=replace(_LEXICON, columns=("source", "target", "tags"), normalization="NFD"),
         settings={
-            "epochs": 7,
+            "epochs": 9,
             "batch_size": 64,
-            "dropout": 0.1,
+            "dropout": 0.15,
             "tags": "beside",
             "embedding": 150,
             "encoder": 256,

@@ -162,7 +162,9 @@ def parts(data: Path) -> Parts:
             ("train", chosen, pool),
             ("lexicon", frequent(code, words)[:KNOWN], words),
         ):
-            rows[part] += [
+            # Those of a small language again, so that it weighs as much as the others.
+            times = WORDS // max(1, len(own)) if part == "train" else 1
+            rows[part] += times * [
                 (word, text, code)
                 for word in own
                 for text in targets[word]
