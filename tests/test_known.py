@@ -14,7 +14,7 @@ from hardalign.data.formats import Example
 from hardalign.data.lexicon import Lexicon, read_lexicon
 from hardalign.data.vocabulary import Folding
 from hardalign.known_words import respond
-from hardalign.search import Prediction, Search
+from hardalign.search import Prediction, Search, cumulative_probability
 from helpers import time_limit
 from text.fakes import WORDS, FakePredictor
 
@@ -273,6 +273,22 @@ def test_many_answers_to_parts_are_not_all_combined() -> None:
     assert set(texts(7)) == {" ".join(map(str, ks)) for ks in best[:7]}
     with time_limit(10):
         assert len(texts(3000)) == 3000  # of nine million combinations of two parts
+
+
+def test_answers_to_parts_cover_the_mass_together() -> None:
+    class Covering(FakePredictor):
+        def answers(self, examples: Any, search: Any, **_: Any) -> Iterator[list[Prediction]]:
+            for example in examples:
+                scores = (math.log(0.5) * (k + 1) for k in range(20))
+                answers = [Prediction(example.text, f"{k}", (), x) for k, x in enumerate(scores)]
+                yield search.wanted(answers)
+
+    asked, search = words("a", "a b", "a", "a b c"), Search(mass=0.7)
+    for found in answered(Covering(), asked, Lexicon(WORDS), search=search):
+        cumulative = cumulative_probability(found)
+        assert cumulative[-1] >= 0.7 > cumulative[-2]
+    (many,) = answered(Covering(), words("a b c d e f"), Lexicon(WORDS), search=search)
+    assert len(many) == search.most
 
 
 def test_a_window_holds_parts_not_lines(tmp_path: Path) -> None:

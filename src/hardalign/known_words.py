@@ -66,20 +66,23 @@ def respond(
     require_type(Iterable, examples)
     require_type(Search, search)
     folding = folding or Folding(predictor.description.vocabulary.source)
-    options = _Options(search, alignments, exact, ranked, fill, threads)
     stream = ((example, _parts(predictor, example, search)) for example in examples)
-    while window := list(within(WINDOW, stream, lambda one: len(one[1]))):
-        read = [look_up(predictor, part, folding) for _, own in window for part in own]
-        found = _answers(predictor, read, options, first)
-        for example, own in window:
-            answers = next(found)
-            for _ in own[1:]:
-                answers = _joined(example, answers, next(found), search)
-            yield answers
-        # Exhaust it: closing a generator that is dropped would wait for its threads in a place
-        # where Python loses signals.
-        next(found, None)
-        first += len(window)
+    for count, group in groupby(stream, lambda one: len(one[1]) if search.mass else 1):
+        # Words that each cover this share cover the mass together.
+        share = replace(search, mass=search.mass and search.mass ** (1 / count))
+        options = _Options(share, alignments, exact, ranked, fill, threads)
+        while window := list(within(WINDOW, group, lambda one: len(one[1]))):
+            read = [look_up(predictor, part, folding) for _, own in window for part in own]
+            found = _answers(predictor, read, options, first)
+            for example, own in window:
+                answers = next(found)
+                for _ in own[1:]:
+                    answers = _joined(example, answers, next(found), share)
+                yield search.wanted(answers) if len(own) > 1 else answers
+            # Exhaust it: closing a generator that is dropped would wait for its threads in a place
+            # where Python loses signals.
+            next(found, None)
+            first += len(window)
 
 
 def look_up(predictor: Predictor, example: Example, folding: Folding | None = None) -> Example:
@@ -225,4 +228,4 @@ def _joined(
         for k, first in enumerate(one, start=1)
         for then in islice(other, search.most // k)
     ]
-    return search.wanted(sorted(joined, key=lambda both: -both.log_prob))
+    return search.wanted(sorted(joined, key=lambda both: -both.log_prob)[: search.most])

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 
 import pytest
 from rich.table import Table
 
 from hardalign.cli.console import console, note, watched
+from helpers import Command
 
 
 class Terminal(io.StringIO):
@@ -23,6 +25,18 @@ def test_progress_names_things_as_they_are(
     monkeypatch.setenv("COLUMNS", "200")
     assert list(watched("abc", "words of {x}[red]", total=total)) == ["a", "b", "c"]
     assert "words of {x}[red]" in terminal.getvalue()
+
+
+def test_each_fold_of_a_cross_validation_has_its_bar(
+    command: Command, model: Path, pairs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "200")
+    assert command("evaluate", model, pairs, "--folds", 2).code == 0
+    for fold in (1, 2):
+        assert f"fold {fold} of 2, epoch 1 of " in terminal.getvalue()
 
 
 def test_a_name_in_a_table_is_no_markup(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -201,6 +201,23 @@ def test_each_language_has_a_lexicon_of_its_own(tmp_path: Path) -> None:
     assert len(known) == 1
 
 
+def test_german_words_with_es(tmp_path: Path) -> None:
+    files = {(tag,): tmp_path / f"lexicon-{tag}.tsv" for tag in ("deu", "fra")}
+    for file in files.values():
+        file.write_text("gab\tɡ aː p\nist\tɪ s\nist\tɪ s t\nmuss\tm ʊ s\n", encoding="utf-8")
+    phones = (*"ɡpɪstmʊ", "aː")
+    known = read([], phones, beside=files)
+
+    def found(word: str, tag: str) -> list[str]:
+        return [" ".join(one) for one in known.pronunciations(tuple(word), (tag,))]
+
+    assert found("gab's", "deu") == ["ɡ aː p s"]
+    assert found("ist’s", "deu") == ["ɪ s t s"]  # of ɪ s and the s of es, only one s is heard
+    assert found("muss's", "deu") == found("gib's", "deu") == found("gab's", "fra") == []
+    alone = read([], phones, beside={(): files["deu",]})  # predict --language de
+    assert alone.pronunciations(tuple("gab's")) == (("ɡ", "aː", "p", "s"),)
+
+
 @pytest.mark.parametrize(
     ("word", "base", "phones", "ending"),
     [

@@ -149,6 +149,7 @@ def _cross_validated(
     like: Description, items: Sequence[Example], folds: int, search: Search, threads: int
 ) -> list[Prediction]:
     """Answer each item by a model that was trained as another one, on items of other sources."""
+    from hardalign.cli.progress import TrainingBar
     from hardalign.training.api import train
 
     sources = sorted({item.source for item in items})
@@ -158,6 +159,7 @@ def _cross_validated(
     fold_of = {source: place % folds for place, source in enumerate(sources)}
     answers: dict[Example, Prediction] = {}
     for fold in range(folds):
+        name = f"fold {fold + 1} of {folds}"
         held_out = [item for item in items if fold_of[item.source] == fold]
         with TemporaryDirectory() as folder:
             model = train(
@@ -170,9 +172,9 @@ def _cross_validated(
                 size=like.model,
                 members=like.members,
                 start=like.start,
+                reporter=TrainingBar(f"{name}, "),
                 **vars(like.training),
             )
-        name = f"fold {fold + 1} of {folds}"
         found = best_predictions(model, held_out, search, threads, name)
         correct = sum(
             one.symbols in item.targets for item, one in zip(held_out, found, strict=True)

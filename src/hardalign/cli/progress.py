@@ -15,22 +15,21 @@ ON_DEV = (("dev_log_likelihood", 10, 4), ("dev_acc", 8, 2), ("dev_mld", 9, 4))
 """Fields of an epoch's row that may be missing, with their width and decimals."""
 
 
-class TrainingProgress(Reporter):
-    """A ``Reporter`` for people. The bar shows on a terminal only, the lines always."""
+class TrainingBar(Reporter):
+    """A progress bar of a training, or of a part of several; it shows on a terminal only."""
 
     progress: Standing
     """How far training has come, once it has begun."""
 
-    def note(self, text: str) -> None:
-        """Pass on what the user should know."""
-        note(text)
+    def __init__(self, part: str = "") -> None:
+        self._part = part
 
     def begin(self, progress: Standing, run: Run) -> None:
-        """Show the epochs already completed."""
+        """Show the bar."""
         config = run.description.training
         self.progress, self._console = progress, console()
         self._bar = Progress(
-            TextColumn(f"epoch {{task.fields[epoch]}} of {config.epochs}"),
+            TextColumn(f"{self._part}epoch {{task.fields[epoch]}} of {config.epochs}"),
             BarColumn(),
             TextColumn("at most" if config.recipe == "paper" else ""),
             TimeRemainingColumn(),
@@ -42,14 +41,30 @@ class TrainingProgress(Reporter):
             "", total=config.epochs, completed=progress.epoch, epoch=progress.epoch + 1
         )
         self._bar.start()
-        self._console.print(HEADER)
-        for row in progress.history:
-            self.epoch(row)
 
     def advance(self, pairs: int, total: int) -> None:
         """Move the bar."""
         epoch = self.progress.epoch
         self._bar.update(self._task, completed=epoch + pairs / total, epoch=epoch + 1)
+
+    def end(self) -> None:
+        """Remove the bar."""
+        self._bar.stop()
+
+
+class TrainingProgress(TrainingBar):
+    """A ``Reporter`` for people: beside the bar, a line per epoch everywhere."""
+
+    def note(self, text: str) -> None:
+        """Pass on what the user should know."""
+        note(text)
+
+    def begin(self, progress: Standing, run: Run) -> None:
+        """Show the epochs already completed."""
+        super().begin(progress, run)
+        self._console.print(HEADER)
+        for row in progress.history:
+            self.epoch(row)
 
     def epoch(self, row: dict[str, Any]) -> None:
         """Print a complete epoch."""
@@ -62,7 +77,3 @@ class TrainingProgress(Reporter):
             f"{row['learning_rate']:14.3g} {row['words_per_second']:8.0f} {row['seconds']:8.1f}"
         )
         self._console.print(line if row["best"] else f"{line}  not kept", soft_wrap=True)
-
-    def end(self) -> None:
-        """Remove the progress bar."""
-        self._bar.stop()

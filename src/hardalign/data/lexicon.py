@@ -18,6 +18,7 @@ from hardalign.files import os_errors_named
 
 BESIDE = "lexicon.tsv"
 """The lexicon in a model's folder: ``word<TAB>P H O N E S``, words sorted by their UTF-8 bytes."""
+GERMAN = "lexicon-deu.tsv"
 CMUDICT = "cmudict"  # the name of the lexicon that en-g2p brings, for use with other models
 _PACKAGED = Path(__file__).parents[1] / "bundled" / "en-g2p" / BESIDE
 Origin = Literal["lexicon", "model"]  # where an answer may come from
@@ -43,7 +44,7 @@ class Lexicon:
     A word is looked up as the model sees it, with any apostrophe and hyphen: first among those that
     were added, then in the file ``beside`` the model, of which there may be one for each language,
     by its tag, then as a regular inflection (see ``bases``) if that file is English, then as an
-    elided word before another (*l'été*).
+    elided word before another (*l'été*), or as a word with *es* (*gab's*) if the file is German.
     """
 
     def __init__(
@@ -100,6 +101,9 @@ class Lexicon:
         first, mark, second = key.partition("'")  # l'été, if there are l' and été
         if mark and second and (before := self._look_up(first + mark, tags)):
             return tuple(before[0] + one for one in self._look_up(second, tags))
+        if second == "s" and tags in self._beside and self._beside[tags].name == GERMAN:
+            found = self._look_up(first, tags)
+            return tuple((*one, "s") for one in found if one[-1][-1] not in "szʃʒ")
         return ()
 
     def _look_up(self, key: str, tags: Symbols) -> tuple[Symbols, ...]:

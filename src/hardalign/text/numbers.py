@@ -68,20 +68,39 @@ _PLACES = {
 }
 _INFLECTIONS = {"ª": ("o$", "a"), "re": ("er$", "ère"), "ère": ("er$", "ère"), "er": ("o$", "")}
 """Of ordinals by their suffix: segunda, première, tercer."""
-_CENTURIES = {"es": r"(?:(?<=[Ss]iglo\s)|(?<=[Ss]iglos\s)|(?<=[IVX]\sy\s))(?P<roman>[IVX]+)"}
+_NUMERALS = {
+    "en": r"(?:(?i:(?<=world\swar\s))I|(?!I\b)(?=[IVX])X{0,3}(?:IX|IV|V?I{0,3}))",
+    "es": r"(?:(?<=[Ss]iglo\s)|(?<=[Ss]iglos\s)|(?<=[IVX]\sy\s))[IVX]+",
+}
+_NUMBERED = "act|article|book|bowl|chapter|episode|part|phase|scene|section|title|volume|war"
+_MONARCHS = (
+    "alexander|benedict|catherine|charles|edward|elizabeth|frederick|george|gregory|henry|james"
+    "|john|leo|louis|napoleon|nicholas|paul|philip|pius|richard|william"
+)
+"""English words before Roman numerals: *Chapter IV*, *Elizabeth II*."""
+_AMBIGUOUS = "V|X|IV|VI|XI|XX|XXX"
+"""Numerals that are something else too: an intravenous drip, an editor, a president."""
+_NO_NAMES = (
+    "a|an|and|as|at|but|by|for|from|he|i|if|in|it|near|of|on|or|she|that|the|then|they|this|to|we"
+    "|when|where|with|you|ne|nw|se|sw"
+)
+"""What may have a capital beside *St.* or a numeral and is no name."""
 _MONTHS = (
     "January|February|March|April|May|June|July|August|September|October|November|December"
     r"|(?:Jan|Feb|Aug|Sept|Oct|Nov|Dec)\."
 )
+_GERMAN_MONTHS = (
+    "Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember"
+)
 _DATES = {
     "en": rf"(?P<month>{_MONTHS})\s(?P<day>\d{{1,2}})"
     rf"|(?P<article>[Tt]he\s)?(?P<nth>[12]?\d|3[01])\s(?P<of>{_MONTHS})(?!\w)",
-    "de": r"(?:(?P<article>(?i:d(?:er|ie|as|e[mns])|[ai]m|[vz][ou]m|beim))\s(?P<nth>\d{1,2})\."
-    r"|(?:(?P<before>(?i:ab|bis|nach|seit|und))\s)?(?P<day>\d{1,2})\."
-    r"(?=\s(?:Januar|Jänner|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November"
-    r"|Dezember|(?:Jan|Feb|Apr|Aug|Sept|Okt|Nov|Dez)\.)(?!\w)))",
+    "de": r"(?:(?:(?P<article>(?i:d(?:er|ie|as|e[mns])|[ai]m|[vz][ou]m|beim))"
+    r"|(?P<before>(?i:ab|bis|nach|seit|und)))\s)?(?P<day>\d{1,2})\."
+    r"(?:\s?(?P<month>0?[1-9]|1[0-2])\.\s?(?P<year>(?:1[1-9]|20)\d\d)|(?(article)|(?!))"
+    rf"|(?=\s(?:{_GERMAN_MONTHS}|Jänner|(?:Jan|Feb|Apr|Aug|Sept|Okt|Nov|Dez)\.)(?!\w)))",
 }
-"""Numbers that are ordinals without a suffix: January 5, 5 January; am 3. Oktober."""
+"""Ordinals without a suffix: January 5, 5 January; am 3. Oktober, 1.3.2026."""
 _SCALED = {
     "en": r"(?:[\s-](?P<scale>(?i:million|billion|trillion))|\s?(?P<short>m|bn|tn))",
     "de": r"\s(?:(?P<scale>Million(?:en)?|Milliarden?)|(?P<short>Mio|Mrd)\b\.?)",
@@ -150,7 +169,7 @@ class Numbers:
             "abbreviation": re.sub(r"\\\.(?=\w)", r"\.\\s?", "|".join(names)) or "(?!)",
             "time": time,
             "ordinal": _PLACES.get(language, "(?!)"),
-            "century": _CENTURIES.get(language, "(?!)"),
+            "numeral": _NUMERALS.get(language, "(?!)"),
             "decade": r"(?P<tens>(?:[12]\d)?\d0)" + _DECADES.get(language, "(?!)"),
             "scaled": rf"(?P<unit>{_SIGN})?(?P<mantissa>{number}){_SCALED.get(language, '(?!)')}"
             r"(?(unit)|\s?(?P<coin>[$£€¥]))",
@@ -188,21 +207,31 @@ class Numbers:
 
         return self._pattern.sub(expanded, line)
 
-    def _abbreviation(self, match: re.Match[str]) -> str:
-        return self._abbreviations[re.sub(r"\s", "", match[0])]
+    def _abbreviation(self, match: re.Match[str]) -> str | None:
+        words = self._abbreviations[re.sub(r"\s", "", match[0])]
+        if words != "saint":
+            return words
+        after = re.match(r"\s+(\w+)", match.string[match.end() : match.end() + MAX_LENGTH])
+        if after and _is_name(after[1]):  # Mount St. Helens
+            return words
+        return "street" if _name_before(match) else None
 
-    def _date(self, match: re.Match[str]) -> str:
+    def _date(self, match: re.Match[str]) -> str | None:
         if self._language == "en" and match["nth"]:
             day, month = self._say(int(match["nth"]), "ordinal"), match["of"]
             return f"{match['article'] or 'the '}{day} of {self._abbreviations.get(month, month)}"
         if self._language == "en":
             month = self._abbreviations.get(match["month"], match["month"])
             return f"{month} {self._say(int(match['day']), 'ordinal')}"
-        if article := match["article"]:
-            ending = "" if article.lower() in ("der", "die", "das") else "n"
-            return f"{article} {self._say(int(match['nth']), 'ordinal')}{ending}"
-        day = self._say(int(match["day"]), "ordinal")
-        return f"{match['before']} {day}n" if match["before"] else f"{day}r"
+        word, day = match["article"] or match["before"], self._say(int(match["day"]), "ordinal")
+        ending = "" if word and word.lower() in ("der", "die", "das") else "n"
+        words = f"{word} {day}{ending}" if word else f"{day}r"
+        if not match["year"]:
+            return words
+        if not 1 <= int(match["day"]) <= 31:
+            return None
+        month = _GERMAN_MONTHS.split("|")[int(match["month"]) - 1]
+        return f"{words} {month} {self._say(int(match['year']), 'year')}"
 
     def _time(self, match: re.Match[str]) -> str:
         hour, minute = int(match["hour"]), int(match["minute"] or 0)
@@ -219,8 +248,12 @@ class Numbers:
         words = self._say(int(place) if place.isdecimal() else _roman(place), "ordinal")
         return re.sub(*_INFLECTIONS.get(match["suffix"], ("$", "")), words)
 
-    def _century(self, match: re.Match[str]) -> str:
-        return self._say(_roman(match["roman"]))
+    def _numeral(self, match: re.Match[str]) -> str | None:
+        text, value, name = match[0], _roman(match[0]), _name_before(match)
+        if len(text) > 1 and re.fullmatch(_MONARCHS, name):  # not Louis V. Gerstner
+            return f"the {self._say(value, 'ordinal')}"
+        sure = re.fullmatch(_NUMBERED, name) or (name and not re.fullmatch(_AMBIGUOUS, text))
+        return self._say(value) if sure or self._language == "es" else None
 
     def _decade(self, match: re.Match[str]) -> str:
         words = self._say(int(match["tens"]), "year")
@@ -282,3 +315,16 @@ def _roman(text: str) -> int:
     """Return the value of a Roman numeral up to 39."""
     values = [{"I": 1, "V": 5, "X": 10}[letter] for letter in text]
     return sum(-one if one < after else one for one, after in pairwise([*values, 0]))
+
+
+def _is_name(word: str) -> bool:
+    return word[:1].isupper() and not re.fullmatch(_NO_NAMES, word.lower())
+
+
+def _name_before(match: re.Match[str]) -> str:
+    """Return the name or the ordinal (42nd) just before a match in small letters, if there is."""
+    before = match.string[max(0, match.start() - MAX_LENGTH) : match.start()]
+    found = re.search(r"(\w[\w'’-]*)\s$", before)
+    if found and (_is_name(found[1]) or re.fullmatch(r"\d+(?:st|nd|rd|th)", found[1])):
+        return found[1].lower()
+    return ""
