@@ -243,7 +243,10 @@ def indexer(config: ModelConfig, vocabulary: Vocabulary, layout: Format) -> Inde
 @quiet  # weights of a training that diverges overflow in the first product
 def build_model(config: ModelConfig, tensors: Mapping[str, Array], vocabulary: Vocabulary) -> Model:
     """Return a model that answers, in NumPy; views of its tensors are kept."""
-    return model_class(config)(NumpyOps(), config, vocabulary, tensors)
+    model = model_class(config)(NumpyOps(), config, vocabulary, tensors)
+    # Half of the memory: the engine's LSTMs have weights of their own.
+    model.p = {name: one for name, one in tensors.items() if ".weight_" not in name}
+    return model
 
 
 def build_members(
