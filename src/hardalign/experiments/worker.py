@@ -36,7 +36,7 @@ from hardalign.experiments.run import (
     write_failure,
 )
 from hardalign.files import BusyError, locked, sha256, write_json
-from hardalign.metrics import evaluate
+from hardalign.metrics import judge, summarize
 from hardalign.model_folder import MODEL
 from hardalign.predictor import Predictor
 from hardalign.search import Search
@@ -99,18 +99,17 @@ def execute(
 
 
 def _evaluate(run: Run, folder: Path, predictor: Predictor, items: list[Example]) -> Result:
-    counted = predictor.description.format.counted
-    predictions = [counted(best.symbols) for (best,) in predictor.answers(items, Search())]
-    references = [[counted(target) for target in item.targets] for item in items]
+    predictions = [best.symbols for (best,) in predictor.answers(items, Search())]
+    scored = judge(predictions, items, predictor.description.format)
     epochs = epochs_of(folder)
     return Result(
         run=run,
-        metrics=evaluate(predictions, references).to_dict(),
+        metrics=summarize(scored).to_dict(),
         parameters=predictor.parameters,
         epochs=len(epochs),
         seconds=sum(row["seconds"] for row in epochs),
         sources=len(items),
-        correct=[int(p in targets) for p, targets in zip(predictions, references, strict=True)],
+        correct=[int(item.correct) for item in scored],
         sources_sha256=sha256(repr([item.key for item in items]).encode()),
         version=__version__,
     )
