@@ -116,10 +116,10 @@ def evaluate(
     if items is not None:
         with lines_to(items) as lines:
             lines.write("source\ttags\treferences\tprediction\tprobability\tcorrect\n")
-            for k, (item, best) in enumerate(zip(questions, predictions, strict=True)):
+            for item, best, score in zip(questions, predictions, scored, strict=True):
                 tags = layout.tag_separator.join(item.tags)
                 references = " / ".join(map(layout.join_target, item.targets))
-                answer = f"{best.text}\t{probabilities[k]:.6f}\t{int(scored[k].correct)}"
+                answer = f"{best.text}\t{exp(best.log_prob):.6f}\t{int(score.correct)}"
                 lines.write(f"{item.text}\t{tags}\t{references}\t{answer}\n")
     signature = " | ".join(
         [
