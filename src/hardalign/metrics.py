@@ -36,6 +36,8 @@ DRAWS = 10_000
 RESAMPLES = 1000
 """Of the intervals of a single system."""
 SEED = 0
+BINS = 10
+"""Of the calibration error."""
 LEVEL = 0.05
 """Differences with a smaller p are significant."""
 TEST = f"approximate randomisation over items, two-sided, {DRAWS:,} draws, seed {SEED}"
@@ -162,9 +164,7 @@ def intervals(items: Sequence[Item]) -> dict[str, tuple[float, float]]:
     return dict(zip(names, zip(low.tolist(), high.tolist(), strict=True), strict=True))
 
 
-def calibration_error(
-    confidences: Sequence[float], correct: Sequence[bool], bins: int = 10
-) -> float:
+def calibration_error(confidences: Sequence[float], correct: Sequence[bool]) -> float:
     """Return the expected calibration error of whole predictions, 0 to 1.
 
     Σ_b n_b / n · |right_b / n_b - confidence_b / n_b| over bins of equal width of the confidence,
@@ -173,9 +173,9 @@ def calibration_error(
     >>> calibration_error([0.9, 0.9], [True, False])
     0.4
     """
-    gaps = [0.0] * bins
+    gaps = [0.0] * BINS
     for confidence, right in zip(confidences, correct, strict=True):
-        gaps[min(int(confidence * bins), bins - 1)] += right - confidence
+        gaps[min(int(confidence * BINS), BINS - 1)] += right - confidence
     return fsum(map(abs, gaps)) / len(confidences)
 
 

@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 from hardalign.alignment import Alignment
 from hardalign.batches import Aligned, Batch, estimate, in_batches, pair_length
 from hardalign.data.formats import Example
-from hardalign.data.lexicon import BESIDE, Lexicon, read_lexicon
+from hardalign.data.lexicon import Lexicon, lexicons_beside, read_lexicon
 from hardalign.data.text import Symbols
 from hardalign.data.vocabulary import UNKNOWN, Encoded, symbol_counts, unknown_symbols
 from hardalign.decoding import Hypothesis
 from hardalign.errors import HardalignError, require_int, require_type
-from hardalign.files import os_errors_named
 from hardalign.known_words import respond
 from hardalign.model_folder import (
     Description,
@@ -438,12 +437,6 @@ def load(
         files = [lexicon] if isinstance(lexicon, str | Path) else lexicon
         if not isinstance(files, Sequence):
             raise HardalignError(f"a lexicon must be a file or several of them, not {lexicon!r}")
-        bundled: dict[Symbols, str] = {(): BESIDE}
-        for tag in fixed or source.tags:
-            bundled[() if fixed else (tag,)] = f"lexicon-{tag}.tsv"
-        with os_errors_named(folder, "read"):
-            # A tag may be too long for the name of a file, or lead out of the folder.
-            names = {path.name for path in folder.iterdir() if path.is_file()}
-        present = {tags: folder / name for tags, name in bundled.items() if name in names}
-        known = read_lexicon(files, description.format, target, present)
+        beside = lexicons_beside(folder, source.tags, fixed)
+        known = read_lexicon(files, description.format, target, beside)
     return Predictor(runtime, description, known, fixed, tuple(read_languages(folder)), ipa)

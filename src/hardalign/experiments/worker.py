@@ -14,7 +14,6 @@ import time
 import traceback
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 import hardalign
 from hardalign import __version__
@@ -40,7 +39,7 @@ from hardalign.metrics import judge, summarize
 from hardalign.model_folder import MODEL
 from hardalign.predictor import Predictor
 from hardalign.search import Search
-from hardalign.training.run import Progress, Reporter
+from hardalign.training.run import Progress, Reporter, Row
 from hardalign.training.run import Run as TrainingRun
 
 
@@ -145,7 +144,7 @@ class Log(Reporter):
     def begin(self, progress: Progress, run: TrainingRun) -> None:
         self.note(f"{len(run.train)} training pairs, after epoch {progress.epoch}")
 
-    def epoch(self, row: dict[str, Any]) -> None:
+    def epoch(self, row: Row) -> None:
         self.note(
             f"epoch {row['epoch']}: loss {row['loss']:.4f}, dev log p "
             f"{row['dev_log_likelihood']:.4f}, dev acc {row['dev_acc']:.2f}, "
