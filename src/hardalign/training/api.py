@@ -147,7 +147,8 @@ def train(
         raise HardalignError("the paper's recipe stops by development data: give some")
 
     # The settings, and all that is known of the model but its weights.
-    decided = settings_of(recipe, data.train, sizes, base, begun is not None, chosen)
+    own, fine_tuned = not isinstance(base, str), begun is not None
+    decided = settings_of(recipe, data.train, sizes, chosen, own_sizes=own, fine_tuned=fine_tuned)
     model = replace(sizes, **fields_of(ModelConfig, decided))
     training = TrainingConfig(recipe=recipe, seed=seed, **fields_of(TrainingConfig, decided))
     model_class(model)

@@ -80,15 +80,15 @@ def settings_of(
     recipe: Recipe,
     examples: Sequence[Example],
     sizes: ModelConfig,
-    base: str | ModelConfig,
-    fine_tuned: bool,
     chosen: dict[str, Any],
+    *,
+    own_sizes: bool,
+    fine_tuned: bool,
 ) -> dict[str, Any]:
     """Return the settings that the recipe or the user decides; all others are those of ``sizes``.
 
-    The recipe does not decide what is ``chosen``, what the system cannot do, what the model to
-    begin with is, if there is one (``fine_tuned``), nor sizes of one's own (a ``base`` without a
-    name).
+    Nothing that is ``chosen`` is left to the recipe, nor what the system cannot do, what the model
+    to be ``fine_tuned`` is already, or anything about sizes that are the user's own.
     """
     kind = find_system(sizes.system).model
     tagged = kind.can_set_tags_beside and any(example.tags for example in examples)
@@ -97,7 +97,7 @@ def settings_of(
     fixed = set() if kind.can_copy else {"copying"}
     if fine_tuned:
         fixed |= {"tags", "copying", "hallucinate"}
-    elif not isinstance(base, str):
+    elif own_sizes:
         fixed |= {*fields_of(ModelConfig, decided), "hallucinate"}
     elif chosen.get("known_forms") or not _inflects(examples):
         fixed |= {"hallucinate"}
