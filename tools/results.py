@@ -28,7 +28,7 @@ from matplotlib.figure import Figure
 
 from hardalign.data.corpora import registry
 from hardalign.errors import InputError
-from hardalign.experiments.paper import (
+from hardalign.experiments.report import (
     G2P,
     INFLECTION,
     METRICS,
@@ -36,14 +36,18 @@ from hardalign.experiments.paper import (
     TASKS,
     TRANSLITERATION,
     WER,
+    Cell,
+    Cells,
     Metric,
+    Setting,
+    average,
+    collect,
     in_order,
     paper_corpora,
     paper_name,
     published,
     task_of,
 )
-from hardalign.experiments.report import Cell, Cells, Setting, average, collect
 from hardalign.experiments.run import Result, Run, read_results
 from hardalign.files import whole_file, write_bytes
 from hardalign.metrics import LEVEL

@@ -130,15 +130,15 @@ def write_bytes(path: Path, content: bytes) -> None:
         file.write(content)
 
 
-def read_bytes(path: Path, limit: int = JSON_LIMIT) -> bytes:
-    """Read a regular file of at most ``limit`` bytes."""
+def read_bytes(path: Path) -> bytes:
+    """Read a regular file of at most ``JSON_LIMIT`` bytes."""
     with os_errors_named(path, "read"):
         status = _status(path)
         if status is None:
             raise HardalignError(f"{path}: no such file")
         check_regular(path)
-        if status.st_size > limit:
-            raise HardalignError(f"{path}: has {status.st_size} bytes, more than {limit}")
+        if status.st_size > JSON_LIMIT:
+            raise HardalignError(f"{path}: has {status.st_size} bytes, more than {JSON_LIMIT}")
         return path.read_bytes()
 
 

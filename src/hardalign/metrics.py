@@ -18,19 +18,26 @@ grow with the number of items. Variance over training seeds is not covered.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
+from itertools import combinations
 from math import fsum
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from rapidfuzz.distance import Levenshtein
 
+from hardalign.data.formats import Example, Format
+from hardalign.data.text import Symbols
+
 DRAWS = 10_000
 RESAMPLES = 1000
 """Of the intervals of a single system."""
 SEED = 0
+BINS = 10
+"""Of the calibration error."""
 LEVEL = 0.05
 """Differences with a smaller p are significant."""
 TEST = f"approximate randomisation over items, two-sided, {DRAWS:,} draws, seed {SEED}"
@@ -103,6 +110,14 @@ def score_item(prediction: Sequence[str], references: Sequence[Sequence[str]]) -
     return Item(distance, len(prediction), -negative_length)
 
 
+def judge(predictions: Sequence[Symbols], items: Sequence[Example], layout: Format) -> list[Item]:
+    """Score what a model wrote, in whole symbols, also where it writes their parts."""
+    return [
+        score_item(layout.counted(said), [layout.counted(target) for target in item.targets])
+        for said, item in zip(predictions, items, strict=True)
+    ]
+
+
 def evaluate(
     predictions: Sequence[Sequence[str]], references: Sequence[Sequence[Sequence[str]]]
 ) -> Metrics:
@@ -149,9 +164,7 @@ def intervals(items: Sequence[Item]) -> dict[str, tuple[float, float]]:
     return dict(zip(names, zip(low.tolist(), high.tolist(), strict=True), strict=True))
 
 
-def calibration_error(
-    confidences: Sequence[float], correct: Sequence[bool], bins: int = 10
-) -> float:
+def calibration_error(confidences: Sequence[float], correct: Sequence[bool]) -> float:
     """Return the expected calibration error of whole predictions, 0 to 1.
 
     Σ_b n_b / n · |right_b / n_b - confidence_b / n_b| over bins of equal width of the confidence,
@@ -160,9 +173,9 @@ def calibration_error(
     >>> calibration_error([0.9, 0.9], [True, False])
     0.4
     """
-    gaps = [0.0] * bins
+    gaps = [0.0] * BINS
     for confidence, right in zip(confidences, correct, strict=True):
-        gaps[min(int(confidence * bins), bins - 1)] += right - confidence
+        gaps[min(int(confidence * BINS), BINS - 1)] += right - confidence
     return fsum(map(abs, gaps)) / len(confidences)
 
 
@@ -224,6 +237,94 @@ def holm(values: Mapping[K, float]) -> dict[K, float]:
         largest = max(largest, min(1.0, (len(values) - rank) * values[test]))
         adjusted[test] = largest
     return adjusted
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The predictions of one model and their accuracy."""
+
+    model: str
+    predictions: list[str]
+    correct: list[bool]
+    metrics: Metrics
+
+    @classmethod
+    def of(
+        cls, model: str, predictions: Sequence[Symbols], items: Sequence[Example], layout: Format
+    ) -> Judged:
+        """Judge what a model of some format wrote, one prediction for each item."""
+        scored = judge(predictions, items, layout)
+        texts = [layout.join_target(symbols) for symbols in predictions]
+        return cls(model, texts, [item.correct for item in scored], summarize(scored))
+
+
+@dataclass(frozen=True)
+class Contest:
+    """All models compared with one another on the same items."""
+
+    items: Sequence[Example]
+    models: list[Judged]
+
+    @cached_property
+    def tests(self) -> dict[tuple[str, str], tuple[Comparison, float]]:
+        """Of each pair of models the difference in percentage points of accuracy, and its p.
+
+        It is the first minus the second; p is corrected for the number of pairs (Holm).
+        """
+        return compare_all(
+            {
+                (one.model, two.model): [100 * np.subtract(one.correct, two.correct, dtype=float)]
+                for one, two in combinations(self.models, 2)
+            }
+        )
+
+    def alone(self, model: int) -> list[int]:
+        """Return the indices of items that only this model gets right."""
+        this_alone = tuple(k == model for k in range(len(self.models)))
+        return [index for index, correct in enumerate(self._correct) if correct == this_alone]
+
+    @property
+    def agreed(self) -> tuple[int, int]:
+        """How many items all models get right, and how many none does."""
+        counts = [sum(correct) for correct in self._correct]
+        return counts.count(len(self.models)), counts.count(0)
+
+    @property
+    def _correct(self) -> list[tuple[bool, ...]]:
+        """For each item, which models get it right."""
+        return list(zip(*(model.correct for model in self.models), strict=True))
+
+    def to_dict(self, spell: Callable[[Symbols], str]) -> dict[str, Any]:
+        """Return the content for JSON."""
+        every, none = self.agreed
+        return {
+            "n": len(self.items),
+            "models": [{"model": model.model, **model.metrics.to_dict()} for model in self.models],
+            "all_right": every,
+            "none_right": none,
+            "comparisons": [
+                {
+                    "first": first,
+                    "second": second,
+                    "difference": test.difference,
+                    "interval": [test.low, test.high],
+                    "p": p,
+                    "significant": p < LEVEL,
+                }
+                for (first, second), (test, p) in self.tests.items()
+            ],
+            "alone": {
+                model.model: [
+                    {
+                        "source": self.items[index].text,
+                        "references": [spell(target) for target in self.items[index].targets],
+                        "predictions": [other.predictions[index] for other in self.models],
+                    }
+                    for index in self.alone(k)
+                ]
+                for k, model in enumerate(self.models)
+            },
+        }
 
 
 def _flipped_means(differences: Floats, random: np.random.Generator) -> Floats:

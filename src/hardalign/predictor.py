@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 from hardalign.alignment import Alignment
 from hardalign.batches import Aligned, Batch, estimate, in_batches, pair_length
 from hardalign.data.formats import Example
-from hardalign.data.lexicon import BESIDE, Lexicon, read_lexicon
+from hardalign.data.lexicon import Lexicon, lexicons_beside, read_lexicon
 from hardalign.data.text import Symbols
-from hardalign.data.vocabulary import UNKNOWN, Encoded, UnknownSymbols, symbol_counts
+from hardalign.data.vocabulary import UNKNOWN, Encoded, symbol_counts, unknown_symbols
 from hardalign.decoding import Hypothesis
 from hardalign.errors import HardalignError, require_int, require_type
-from hardalign.files import os_errors_named
 from hardalign.known_words import respond
 from hardalign.model_folder import (
     Description,
@@ -150,7 +149,7 @@ class Predictor:
     def log_prob(self, source: str, target: str) -> float:
         """Return log p(target | source), natural logarithm; −inf if unknown symbols prevent it."""
         pair = self._pair(source, target)
-        self._warn(self._unknown(pair), self.indexer.unwritable(pair))
+        self._warn(self.unknown(pair), self.indexer.unwritable(pair))
         return math.fsum(next(self.score([pair])))
 
     def align(self, source: str, target: str) -> Alignment:
@@ -160,7 +159,7 @@ class Predictor:
             HardalignError: If the target has an out-of-vocabulary symbol.
         """
         pair = self._writable(source, target)
-        self._warn(self._unknown(pair))
+        self._warn(self.unknown(pair))
         ((_, alignment),) = self.align_pairs([pair])
         return cast(Alignment, alignment)  # it can be written
 
@@ -178,7 +177,7 @@ class Predictor:
         require_int("n", n, 0, 100 * MAX_WIDTH)
         require_int("the seed", seed, 0)
         pair = self._writable(source, target)
-        self._warn(self._unknown(pair))
+        self._warn(self.unknown(pair))
         encoded = self.indexer.pair(self.as_read(pair))
         noise = np.random.default_rng(seed).random((1, len(encoded.target), n))
         (lattice,) = Batch(self._runtime, [encoded]).follow([0], [encoded.target])
@@ -341,7 +340,7 @@ class Predictor:
             found.finished,
             found.alpha[:, : len(encoded.source)],
             alignment,
-            self._unknown(example),
+            self.unknown(example),
             example.tags,
         )
 
@@ -371,14 +370,13 @@ class Predictor:
             )
         return pair
 
-    def _unknown(self, example: Example) -> Symbols:
+    def unknown(self, example: Example) -> Symbols:
+        """Return the symbols and tags of a source that the model has never seen."""
         return tuple(self.description.vocabulary.source.unknown(example.source, example.tags))
 
     def _warn(self, symbols: Iterable[str], unwritable: Iterable[str] = ()) -> None:
         """Warn of out-of-vocabulary symbols at the line that called a public method."""
-        unknown = UnknownSymbols(self.description.vocabulary.source)
-        unknown.counts.update(symbols)
-        if report := unknown.report():
+        if report := unknown_symbols(Counter(symbols)):
             warnings.warn(report, UnknownSymbolsWarning, stacklevel=3)
         if counts := Counter(unwritable):
             report = f"the target has symbols never seen in training: {symbol_counts(counts)}"
@@ -439,12 +437,6 @@ def load(
         files = [lexicon] if isinstance(lexicon, str | Path) else lexicon
         if not isinstance(files, Sequence):
             raise HardalignError(f"a lexicon must be a file or several of them, not {lexicon!r}")
-        bundled: dict[Symbols, str] = {(): BESIDE}
-        for tag in fixed or source.tags:
-            bundled[() if fixed else (tag,)] = f"lexicon-{tag}.tsv"
-        with os_errors_named(folder, "read"):
-            # A tag may be too long for the name of a file, or lead out of the folder.
-            names = {path.name for path in folder.iterdir() if path.is_file()}
-        present = {tags: folder / name for tags, name in bundled.items() if name in names}
-        known = read_lexicon(files, description.format, target, present)
+        beside = lexicons_beside(folder, source.tags, fixed)
+        known = read_lexicon(files, description.format, target, beside)
     return Predictor(runtime, description, known, fixed, tuple(read_languages(folder)), ipa)

@@ -22,10 +22,10 @@ from hardalign.data.vocabulary import (
     Alphabet,
     Encoded,
     Indexer,
-    UnknownSymbols,
     Vocabulary,
     batches_by_symbols,
     shuffled_batches,
+    unknown_symbols,
 )
 from hardalign.errors import HardalignError
 from hardalign.systems.model import pad
@@ -126,34 +126,30 @@ def test_a_damaged_vocabulary_is_reported(damaged: Any):
         Vocabulary.from_dict(damaged)
 
 
-def noted(*words: str) -> UnknownSymbols:
-    unknown = UnknownSymbols(Alphabet(tuple("abc"), ("N",)))
-    for word in words:
-        unknown.note(Example(tuple(word), (), ("N",)))
-    return unknown
+def reported(*words: str, tags: tuple[str, ...] = ("N",)) -> str | None:
+    alphabet = Alphabet(tuple("abc"), ("N",))
+    return unknown_symbols(Counter(one for word in words for one in alphabet.unknown(word, tags)))
 
 
 def test_nothing_unknown_is_not_reported():
-    assert noted("abc", "cab").report() is None
+    assert reported("abc", "cab") is None
 
 
 def test_unknown_symbols_are_reported_by_name_and_count():
-    assert noted("aéb", "'é'", "é").report() == (
+    assert reported("aéb", "'é'", "é") == (
         "5 source symbols were never seen in training and read as unknown: 'é' × 3, \"'\" × 2"
     )
 
 
 def test_an_unknown_tag_is_reported():
-    unknown = noted()
-    unknown.note(Example(("a",), (), ("N", "V")))
-    assert unknown.report() == (
+    assert reported("a", tags=("N", "V")) == (
         "1 source symbol was never seen in training and read as unknown: 'V' × 1"
     )
 
 
 def test_a_long_report_is_cut():
     word = "".join(chr(ord("α") + k) for k in range(25))
-    report = noted(word, word[:20]).report()
+    report = reported(word, word[:20])
     assert report is not None
     assert report.startswith("45 source symbols ")
     assert report.endswith(" × 2 and 5 other symbols")

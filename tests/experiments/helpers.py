@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hardalign.experiments.engines import State
-from hardalign.experiments.paper import paper_recipe
+from hardalign.experiments.report import paper_recipe
 from hardalign.experiments.run import LOG, MODEL, RESULT, Result, Run, prepare, write_failure
 from hardalign.experiments.worker import work
 from hardalign.files import make_folder, write_bytes, write_json

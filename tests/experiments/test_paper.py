@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from hardalign.data.corpora import registry
-from hardalign.experiments import paper
-from hardalign.experiments.paper import (
+from hardalign.experiments import report
+from hardalign.experiments.report import (
     ACC,
     G2P,
     INFLECTION,
@@ -53,7 +53,7 @@ def test_averages_are_those_of_the_breakdown(task: str, size: str) -> None:
     for system in SEVEN:
         for metric in METRICS[task]:
             values = [published(corpus, size, system, metric) for corpus in corpora]
-            average = paper._figures()[task, "average", size, paper_name(system), metric.name]
+            average = report._figures()[task, "average", size, paper_name(system), metric.name]
             known = [value for value in values if value is not None]
             assert len(known) == len(corpora)
             # Both were rounded, so they may be one last digit apart.

@@ -7,8 +7,9 @@ import pytest
 
 from experiments.helpers import result, right, write
 from hardalign.errors import HardalignError
-from hardalign.experiments.paper import ACC, PER
 from hardalign.experiments.report import (
+    ACC,
+    PER,
     Setting,
     average,
     collect,

@@ -13,8 +13,7 @@ import pytest
 
 from experiments.helpers import result, right
 from hardalign.errors import InputError
-from hardalign.experiments.paper import TASKS
-from hardalign.experiments.report import collect
+from hardalign.experiments.report import TASKS, collect
 from hardalign.experiments.run import DataFiles, Run
 from hardalign.systems import SYSTEMS
 

@@ -18,18 +18,24 @@ from hardalign.alignment import AnalyzedPrediction, Breakdown, cross, edges, wri
 from hardalign.cli import options as opt
 from hardalign.cli.console import cores, lines_to, note, note_score_kind, say
 from hardalign.cli.remarks import best_predictions, remark_on_items
-from hardalign.data.formats import Example, Format, evaluation_items
+from hardalign.data.formats import Example, Format, evaluation_items, recut
 from hardalign.data.reading import file_name
 from hardalign.data.text import printable
-from hardalign.data.vocabulary import UnknownSymbols
 from hardalign.errors import HardalignError
 from hardalign.files import sha256, write_bytes
-from hardalign.metrics import LEVEL, calibration_error, intervals, score_item, summarize
+from hardalign.metrics import (
+    LEVEL,
+    Contest,
+    Judged,
+    calibration_error,
+    intervals,
+    judge,
+    summarize,
+)
 from hardalign.model_folder import Description
 from hardalign.plot import Table
 from hardalign.predictor import Predictor, load
 from hardalign.search import Prediction, Search
-from hardalign.text.compare import Contest, contest, judge
 from hardalign.text.errors import find_errors, page, terminal_report, tsv_rows
 
 FIGURES = (
@@ -103,20 +109,17 @@ def evaluate(
         predictions = best_predictions(predictor, questions, search, threads)
     else:
         predictions = _cross_validated(predictor.description, questions, folds, search, threads)
-    scored = [
-        score_item(layout.counted(one.symbols), [layout.counted(target) for target in item.targets])
-        for item, one in zip(questions, predictions, strict=True)
-    ]
+    scored = judge([best.symbols for best in predictions], questions, layout)
     metrics, bounds = summarize(scored), intervals(scored)
     probabilities = [exp(best.log_prob) for best in predictions]
     ece = calibration_error(probabilities, [item.correct for item in scored])
     if items is not None:
         with lines_to(items) as lines:
             lines.write("source\ttags\treferences\tprediction\tprobability\tcorrect\n")
-            for k, (item, best) in enumerate(zip(questions, predictions, strict=True)):
+            for item, best, score in zip(questions, predictions, scored, strict=True):
                 tags = layout.tag_separator.join(item.tags)
                 references = " / ".join(map(layout.join_target, item.targets))
-                answer = f"{best.text}\t{probabilities[k]:.6f}\t{int(scored[k].correct)}"
+                answer = f"{best.text}\t{exp(best.log_prob):.6f}\t{int(score.correct)}"
                 lines.write(f"{item.text}\t{tags}\t{references}\t{answer}\n")
     signature = " | ".join(
         [
@@ -304,12 +307,8 @@ def errors(
     predictor = load(model)
     layout = predictor.description.format
     examples = list(files.read(file, layout))
-    unknown = UnknownSymbols(predictor.description.vocabulary.source)
-    items = evaluation_items(examples)
-    for item in items:
-        unknown.note(item)
     report = find_errors(predictor, examples, threads=opt.threads(threads))
-    remark_on_items(predictor, items, unknown, report.cut_off)
+    remark_on_items(predictor, evaluation_items(examples), report.cut_off)
     note_score_kind(predictor.system.score)
     name = file_name(file)
     by = f"model {model} ({predictor.description.model.system})"
@@ -370,13 +369,10 @@ def compare(
     judged = []
     for model, predictor in predictors.items():
         own = replace(layout, target_parts=predictor.description.format.target_parts)
-        cut = []
-        for item in items:
-            texts = map(layout.join_target, item.targets)
-            cut.append(replace(item, targets=tuple(map(own.target_symbols, texts))))
+        cut = [recut(item, layout, own) for item in items]
         predictions = best_predictions(predictor, cut, search, threads, model)
-        judged.append(judge(model, cut, [best.symbols for best in predictions], own))
-    result = contest(items, judged)
+        judged.append(Judged.of(model, [best.symbols for best in predictions], cut, own))
+    result = Contest(items, judged)
     if json:
         print(dumps(result.to_dict(layout.join_target), ensure_ascii=False))
         return

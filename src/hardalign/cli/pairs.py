@@ -17,7 +17,7 @@ from hardalign.cli import options as opt
 from hardalign.cli.console import as_they_come, note, note_score_kind
 from hardalign.data.formats import FORMATS, training_pairs
 from hardalign.data.text import plural
-from hardalign.data.vocabulary import UnknownSymbols, symbol_counts
+from hardalign.data.vocabulary import symbol_counts, unknown_symbols
 from hardalign.errors import HardalignError
 from hardalign.predictor import load
 
@@ -54,8 +54,7 @@ def score(
         raise HardalignError("--particles estimates whole targets, not symbols (--per-symbol)")
     predictor = load(model, temperature=None if particles is None else 1)
     layout = files.resolve(predictor.description.format)
-    unknown = UnknownSymbols(predictor.description.vocabulary.source)
-    unwritable = Counter[str]()
+    unknown, unwritable = Counter[str](), Counter[str]()
     impossible = 0
     examples = files.read(file, layout)
     # An estimate is drawn by the pair's place in one call.
@@ -72,12 +71,12 @@ def score(
             if per_symbol:
                 columns.append(" ".join(f"{value:.6f}" for value in log_probs))
             print("\t".join(columns))
-            unknown.note(pair)
+            unknown.update(predictor.unknown(pair))
             missing = predictor.indexer.unwritable(pair)
             unwritable.update(missing)
             impossible += bool(missing)
         sys.stdout.flush()
-    note(unknown.report())
+    note(unknown_symbols(unknown))
     if impossible:
         note(
             f"{plural(impossible, 'target has', 'targets have')} log p = -inf, because of symbols "
@@ -145,13 +144,12 @@ def _align(
 ) -> None:
     """Print the model's alignments."""
     predictor = load(model)
-    unknown = UnknownSymbols(predictor.description.vocabulary.source)
-    unwritable = Counter[str]()
+    unknown, unwritable = Counter[str](), Counter[str]()
     lines: list[int] = []  # where the pairs are that could not be aligned
     note(f"{predictor.description.model.system}: {KINDS[predictor.system.alignment]}")
     for chunk in as_they_come(file, files.read(file, predictor.description.format)):
         for pair, alignment in predictor.align_pairs(training_pairs(chunk), threads=threads):
-            unknown.note(pair)
+            unknown.update(predictor.unknown(pair))
             if alignment is None:
                 missing = predictor.indexer.unwritable(pair)
                 unwritable.update(missing)
@@ -163,7 +161,7 @@ def _align(
             else:
                 print(alignment.symbol_text() if symbols else alignment.pharaoh())
         sys.stdout.flush()
-    note(unknown.report())
+    note(unknown_symbols(unknown))
     if lines:
         note(
             f"pairs that could not be aligned: {len(lines)} (first: line {lines[0]}); symbols that "

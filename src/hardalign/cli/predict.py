@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from json import dumps
 from pathlib import Path
@@ -139,6 +140,22 @@ def predict(
         layout = replace(layout, columns=tuple(one for one in layout.columns if one != "tags"))
     all_tags = () if predictor.languages else predictor.tags
     examples = read_examples(file, layout, "prediction", skipped=skipped)
+
+    def written(predictions: list[Prediction]) -> Iterator[str]:
+        if jsonl:
+            yield dumps(_object(predictions, all_tags, mass, ipa), ensure_ascii=False) + "\n"
+            return
+        cumulative = cumulative_probability(predictions)
+        for one, so_far in zip(predictions, cumulative, strict=True):
+            columns = [one.source, _spelled(one, ipa)]
+            columns += [f"{one.log_prob:.6f}"] if scores else []
+            columns += [f"{so_far:.6f}"] if mass is not None else []
+            if alignments:
+                columns.append(one.alignment.pharaoh() if one.alignment else "")
+            if one.tags or all_tags:  # last: other columns stay in their places
+                columns.append(layout.tag_separator.join(one.tags or all_tags))
+            yield "\t".join(columns) + "\n"
+
     folding = Folding(description.vocabulary.source)
     remarks = Remarks(predictor, nbest or 1, mass)
     with lines_to(output) as lines:
@@ -155,20 +172,7 @@ def predict(
             )
             for predictions in watched(answers, "words", printed=output in STDOUT):
                 remarks.see(predictions)
-                if jsonl:
-                    content = _object(predictions, all_tags, mass, ipa)
-                    lines.write(dumps(content, ensure_ascii=False) + "\n")
-                    continue
-                cumulative = cumulative_probability(predictions)
-                for one, so_far in zip(predictions, cumulative, strict=True):
-                    columns = [one.source, _spelled(one, ipa)]
-                    columns += [f"{one.log_prob:.6f}"] if scores else []
-                    columns += [f"{so_far:.6f}"] if mass is not None else []
-                    if alignments:
-                        columns.append(one.alignment.pharaoh() if one.alignment else "")
-                    if one.tags or all_tags:  # last: other columns stay in their places
-                        columns.append(layout.tag_separator.join(one.tags or all_tags))
-                    lines.write("\t".join(columns) + "\n")
+                lines.writelines(written(predictions))
             lines.flush()
     note(skipped.report(file, "answered with an empty prediction"))
     remarks.report()

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from hardalign.cli.console import console, note
 from hardalign.training.run import Progress as Standing
-from hardalign.training.run import Reporter, Run
+from hardalign.training.run import Reporter, Row, Run
 
 HEADER = "epoch     loss  dev log p  dev acc  distance  learning rate  words/s  seconds"
-ON_DEV = (("dev_log_likelihood", 10, 4), ("dev_acc", 8, 2), ("dev_mld", 9, 4))
-"""Fields of an epoch's row that may be missing, with their width and decimals."""
 
 
 class TrainingBar(Reporter):
@@ -66,14 +62,20 @@ class TrainingProgress(TrainingBar):
         for row in progress.history:
             self.epoch(row)
 
-    def epoch(self, row: dict[str, Any]) -> None:
+    def epoch(self, row: Row) -> None:
         """Print a complete epoch."""
-        measured = [
-            f"{'-':>{width}}" if row[name] is None else f"{row[name]:{width}.{digits}f}"
-            for name, width, digits in ON_DEV
-        ]
+        # Without development data there are no figures of it.
+        columns = (
+            (row["dev_log_likelihood"], 10, 4),
+            (row["dev_acc"], 8, 2),
+            (row["dev_mld"], 9, 4),
+        )
+        on_dev = (
+            f"{'-':>{width}}" if value is None else f"{value:{width}.{digits}f}"
+            for value, width, digits in columns
+        )
         line = (
-            f"{row['epoch']:5d} {row['loss']:8.4f} {' '.join(measured)} "
+            f"{row['epoch']:5d} {row['loss']:8.4f} {' '.join(on_dev)} "
             f"{row['learning_rate']:14.3g} {row['words_per_second']:8.0f} {row['seconds']:8.1f}"
         )
         self._console.print(line if row["best"] else f"{line}  not kept", soft_wrap=True)

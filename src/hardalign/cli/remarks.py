@@ -9,7 +9,7 @@ from dataclasses import replace
 from hardalign.cli.console import note, watched
 from hardalign.data.formats import Example, training_pairs
 from hardalign.data.text import plural, shorten
-from hardalign.data.vocabulary import UnknownSymbols, symbol_counts
+from hardalign.data.vocabulary import symbol_counts, unknown_symbols
 from hardalign.known_words import SKIPPED, is_blank, may_skip, skipped_letters
 from hardalign.predictor import Predictor
 from hardalign.search import (
@@ -33,7 +33,7 @@ class Remarks:
     def __init__(self, predictor: Predictor, nbest: int, mass: float | None) -> None:
         self._predictor, self._nbest, self._mass = predictor, nbest, mass
         self._tagged = "tags" in predictor.description.format.columns
-        self._unknown = UnknownSymbols(predictor.description.vocabulary.source)
+        self._unknown = Counter[str]()
         self.items = self._with_blanks = self._untagged = 0
         self._cut_off: list[int] = []
         self._too_few: list[int] = []
@@ -48,7 +48,7 @@ class Remarks:
         best = predictions[0]
         if best.origin == "lexicon" or not best.source:
             return
-        self._unknown.counts.update(best.unknown)
+        self._unknown.update(best.unknown)
         self._with_blanks += not best.alpha.size and any(map(is_blank, best.source.strip()))
         self._untagged += self._tagged and not best.tags
         self._cut_off += [self.items for prediction in predictions if not prediction.finished]
@@ -70,7 +70,7 @@ class Remarks:
     def report(self) -> None:
         """Print the warnings."""
         self._find_skipped()
-        note(self._unknown.report())
+        note(unknown_symbols(self._unknown))
         if self._with_blanks:
             blanks = "source has blanks and was", "sources have blanks and were"
             what = "answered word by word; --text reads sentences"
@@ -115,30 +115,27 @@ def best_predictions(
         best if alphas else replace(best, alpha=NOTHING.alpha)
         for best, *_ in watched(answers, what, total=len(items))
     ]
-    unknown = UnknownSymbols(predictor.description.vocabulary.source)
-    for prediction in predictions:
-        unknown.counts.update(prediction.unknown)
     pairs = zip(items, predictions, strict=True)
     cut_off = [item for item, prediction in pairs if not prediction.finished]
-    remark_on_items(predictor, items, unknown, cut_off, model)
+    remark_on_items(predictor, items, cut_off, model)
     return predictions
 
 
 def remark_on_items(
     predictor: Predictor,
     items: Sequence[Example],
-    unknown: UnknownSymbols,
     cut_off: Sequence[Example],
     model: str | None = None,
 ) -> None:
     """Warn of unknown symbols, predictions cut off and references that cannot be written."""
+    unknown = Counter(symbol for item in items for symbol in predictor.unknown(item))
     missing = Counter[str]()
     unwritable = []
     for pair in training_pairs(items):
         if symbols := predictor.indexer.unwritable(pair):
             missing.update(symbols)
             unwritable.append(pair)
-    remarks = [unknown.report()]
+    remarks = [unknown_symbols(unknown)]
     if cut_off:
         count = plural(len(cut_off), "prediction was", "predictions were")
         remarks.append(f"{count} {CUT_OFF} (first: {shorten(cut_off[0].text)})")

@@ -67,53 +67,56 @@ def quick_check(examples: Iterable[Example], format: Format) -> list[str]:  # no
     Only clear cases count: names of two words are pairs with blanks, not phonemes.
     """
     pairs = list(islice(training_pairs(examples), MAX_CHECKED))
-    if len(pairs) < MIN_CHECKED:
-        return []
-    sources = [format.join_source(pair.source) for pair in pairs]
-    targets = [format.join_target(pair.targets[0]) for pair in pairs]
-    tags = [format.tag_separator.join(pair.tags) for pair in pairs]
-    problems = []
+    return list(_misread(pairs, format)) if len(pairs) >= MIN_CHECKED else []
 
-    def share(texts: Iterable[str], holds: Callable[[str], object]) -> float:
-        return sum(map(bool, map(holds, texts))) / len(pairs)
 
-    if share(sources + targets, lambda text: len(text) > 1 and text[0] == text[-1] == '"') > 1.8:
-        problems.append(
+def _misread(pairs: Sequence[Example], text_format: Format) -> Iterator[str]:
+    sources = [text_format.join_source(pair.source) for pair in pairs]
+    targets = [text_format.join_target(pair.targets[0]) for pair in pairs]
+    tags = [text_format.tag_separator.join(pair.tags) for pair in pairs]
+
+    quoted = _share(sources + targets, lambda text: len(text) > 1 and text[0] == text[-1] == '"')
+    if quoted > 0.9:
+        yield (
             "sources and targets are in quotation marks, as spreadsheets write them, and these "
             "would be letters; call the file .csv, or remove them"
         )
-    if (
-        share(targets, _TAGS.fullmatch) > 0.9
-        and share(targets, lambda text: format.tag_separator in text) > 0.5
-        and share(tags, _TAGS.fullmatch) < 0.1
-        and any(tags)
-    ):
-        columns = ",".join({"target": "tags", "tags": "target"}.get(c, c) for c in format.columns)
-        problems.append(
+
+    targets_are_tags = (
+        _share(targets, _TAGS.fullmatch) > 0.9
+        and _share(targets, lambda text: text_format.tag_separator in text) > 0.5
+    )
+    if targets_are_tags and any(tags) and _share(tags, _TAGS.fullmatch) < 0.1:
+        swapped = {"target": "tags", "tags": "target"}
+        columns = ",".join(swapped.get(column, column) for column in text_format.columns)
+        yield (
             f"targets such as {shorten(targets[0])} look like tags, and tags such as "
             f"{shorten(tags[0])} like forms; give --columns {columns}"
         )
-    letters = not format.source_separator and (
-        share(sources, lambda text: all(len(part) <= 1 for part in text.split(" "))) > 0.9
+
+    letters = not text_format.source_separator and (
+        _share(sources, lambda text: all(len(part) <= 1 for part in text.split(" "))) > 0.9
     )
-    if letters and share(sources, lambda text: len(text) > 1) > 0.5:
-        problems.append(
+    if letters and _share(sources, lambda text: len(text) > 1) > 0.5:
+        yield (
             f"sources such as {shorten(sources[0])} look like letters with blanks between them; "
             "give --format spaced (or --source-separator ' ')"
         )
+
     parts = [part for target in targets for part in target.split()]
     words = len(pairs) if letters else sum(len(text.split()) for text in sources)
-    if (
-        not format.target_separator
-        and share(targets, lambda text: " " in text) > 0.8
-        and len(parts) > 3 * words
-        and len("".join(parts)) < PHONEME_LENGTH * len(parts)
-    ):
-        problems.append(
+    short = len(parts) > 3 * words and len("".join(parts)) < PHONEME_LENGTH * len(parts)
+    blanks = _share(targets, lambda text: " " in text) > 0.8
+    if blanks and short and not text_format.target_separator:
+        yield (
             f"targets such as {shorten(targets[0])} look like symbols with blanks between them; "
             f"give --format {'spaced' if letters else 'lexicon'} (or --target-separator ' ')"
         )
-    return problems
+
+
+def _share(texts: Sequence[str], holds: Callable[[str], object]) -> float:
+    """Return the share of texts for which something holds."""
+    return sum(bool(holds(text)) for text in texts) / len(texts)
 
 
 def check(

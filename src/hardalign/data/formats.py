@@ -260,6 +260,13 @@ FORMATS = {entry.name: entry for entry in _FORMATS}
 """The formats by name."""
 
 
+def find_format(name: str) -> Format:
+    """Return a format by its name."""
+    if name not in FORMATS:
+        raise HardalignError(f"no format is called {name!r}; there are {', '.join(FORMATS)}")
+    return FORMATS[name]
+
+
 def training_pairs(examples: Iterable[Example]) -> Iterator[Example]:
     """Yield an example for each target, as training needs it."""
     for example in examples:

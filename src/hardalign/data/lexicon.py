@@ -137,6 +137,21 @@ class Lexicon:
         return plain.translate(PLAIN)
 
 
+def lexicons_beside(folder: Path, tags: Symbols, fixed: Symbols) -> dict[Symbols, Path]:
+    """Return the lexicons in a model's folder by the tags of the words that they answer for.
+
+    There may be one for each of the model's tags, which are languages. Words that all have the
+    same ``fixed`` tags are given without them.
+    """
+    bundled: dict[Symbols, str] = {(): BESIDE}
+    for tag in fixed or tags:
+        bundled[() if fixed else (tag,)] = f"lexicon-{tag}.tsv"
+    with os_errors_named(folder, "read"):
+        # A tag may be too long for the name of a file, or lead out of the folder.
+        names = {path.name for path in folder.iterdir() if path.is_file()}
+    return {own: folder / name for own, name in bundled.items() if name in names}
+
+
 def read_lexicon(
     files: Sequence[str | Path],
     layout: Format,

@@ -228,23 +228,12 @@ def batches_by_symbols(lengths: Sequence[int], symbols: int) -> Iterator[list[in
         yield batch
 
 
-class UnknownSymbols:
-    """Counts source symbols that the model has never seen, to report them once, by name."""
-
-    def __init__(self, alphabet: Alphabet) -> None:
-        self._alphabet = alphabet
-        self.counts: Counter[str] = Counter()
-
-    def note(self, example: Example) -> None:
-        """Count what is unknown in one example."""
-        self.counts.update(self._alphabet.unknown(example.source, example.tags))
-
-    def report(self) -> str | None:
-        """Return one line for the user, or None if everything was known."""
-        if not self.counts:
-            return None
-        seen = plural(self.counts.total(), "source symbol was", "source symbols were")
-        return f"{seen} never seen in training and read as unknown: {symbol_counts(self.counts)}"
+def unknown_symbols(counts: Counter[str]) -> str | None:
+    """Name source symbols that the model has never seen, in one line; None if there are none."""
+    if not counts:
+        return None
+    seen = plural(counts.total(), "source symbol was", "source symbols were")
+    return f"{seen} never seen in training and read as unknown: {symbol_counts(counts)}"
 
 
 def symbol_counts(counts: Counter[str]) -> str:

@@ -35,7 +35,7 @@ from msgspec import Meta, Struct
 
 from hardalign.config import SETTINGS, ModelConfig, check_settings, fields_of, find_size
 from hardalign.data.corpora import CORPORA, registry, unknown_corpus
-from hardalign.data.formats import FORMATS
+from hardalign.data.formats import find_format
 from hardalign.data.text import NORMALIZATIONS
 from hardalign.errors import HardalignError, InputError
 from hardalign.experiments.run import DataFiles, Run
@@ -170,12 +170,10 @@ def _data(name: str, table: dict[str, Any], file: Path) -> DataFiles:
         for key, value in table.items():
             with located(key):
                 _convert(value, known[key])
-        layout = table.get("format", "pairs")
-        if layout not in FORMATS:
-            raise HardalignError(f"no format is called {layout!r}; there are {', '.join(FORMATS)}")
+        layout = find_format(table.get("format", "pairs"))
         train, dev, test = (file.parent / table[part] for part in _FILES)
         settings = {key: table[key] for key in _FORMAT if key in table}
-        return DataFiles.of(train, dev, test, layout, **settings)
+        return DataFiles.of(train, dev, test, layout.name, **settings)
 
 
 def _runs(grid: _Grid, data: dict[str, DataFiles]) -> Iterator[Run]:

@@ -14,7 +14,6 @@ import time
 import traceback
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 import hardalign
 from hardalign import __version__
@@ -36,11 +35,11 @@ from hardalign.experiments.run import (
     write_failure,
 )
 from hardalign.files import BusyError, locked, sha256, write_json
-from hardalign.metrics import evaluate
+from hardalign.metrics import judge, summarize
 from hardalign.model_folder import MODEL
 from hardalign.predictor import Predictor
 from hardalign.search import Search
-from hardalign.training.run import Progress, Reporter
+from hardalign.training.run import Progress, Reporter, Row
 from hardalign.training.run import Run as TrainingRun
 
 
@@ -99,18 +98,17 @@ def execute(
 
 
 def _evaluate(run: Run, folder: Path, predictor: Predictor, items: list[Example]) -> Result:
-    counted = predictor.description.format.counted
-    predictions = [counted(best.symbols) for (best,) in predictor.answers(items, Search())]
-    references = [[counted(target) for target in item.targets] for item in items]
+    predictions = [best.symbols for (best,) in predictor.answers(items, Search())]
+    scored = judge(predictions, items, predictor.description.format)
     epochs = epochs_of(folder)
     return Result(
         run=run,
-        metrics=evaluate(predictions, references).to_dict(),
+        metrics=summarize(scored).to_dict(),
         parameters=predictor.parameters,
         epochs=len(epochs),
         seconds=sum(row["seconds"] for row in epochs),
         sources=len(items),
-        correct=[int(p in targets) for p, targets in zip(predictions, references, strict=True)],
+        correct=[int(item.correct) for item in scored],
         sources_sha256=sha256(repr([item.key for item in items]).encode()),
         version=__version__,
     )
@@ -146,7 +144,7 @@ class Log(Reporter):
     def begin(self, progress: Progress, run: TrainingRun) -> None:
         self.note(f"{len(run.train)} training pairs, after epoch {progress.epoch}")
 
-    def epoch(self, row: dict[str, Any]) -> None:
+    def epoch(self, row: Row) -> None:
         self.note(
             f"epoch {row['epoch']}: loss {row['loss']:.4f}, dev log p "
             f"{row['dev_log_likelihood']:.4f}, dev acc {row['dev_acc']:.2f}, "

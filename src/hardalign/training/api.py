@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -20,12 +20,13 @@ from hardalign.config import (
     find_size,
 )
 from hardalign.data.check import quick_check
-from hardalign.data.corpora import Corpus, load_corpus
+from hardalign.data.corpora import Corpus, load_origin
 from hardalign.data.formats import (
     FORMATS,
     Example,
     Format,
     as_read_by,
+    find_format,
     in_letters,
     recut,
     training_pairs,
@@ -43,7 +44,7 @@ from hardalign.systems.model import copied_symbols, indexer
 from hardalign.training.finetune import Start
 from hardalign.training.loop import find_device
 from hardalign.training.members import train_run
-from hardalign.training.recipe import decide
+from hardalign.training.recipe import settings_of
 from hardalign.training.run import RESUME, Note, Reporter, Run
 
 Data = str | Path | Iterable[Example] | Iterable[Sequence[str]]
@@ -130,14 +131,14 @@ def train(
         return _resume(folder, given | check_settings(settings), processes, reporter)
     # What is misspelled should not wait for the data to be read.
     chosen = check_settings(settings)
-    training = TrainingConfig(recipe=recipe, seed=seed)
+    TrainingConfig(recipe=recipe, seed=seed)
     TrainingConfig(seed=seed + max(members, 1) - 1)  # that of the last member
     find_device(device)
     begun = None if start is None else read_description(find_model(start))
     base = size or (begun.model if begun else "small")
-    sizes = find_size(base) if isinstance(base, str) else base
     system = system or (begun.model.system if begun else DEFAULT_SYSTEM)
-    model_class(replace(sizes, system=system, **fields_of(ModelConfig, chosen)))
+    sizes = replace(find_size(base) if isinstance(base, str) else base, system=system)
+    model_class(replace(sizes, **fields_of(ModelConfig, chosen)))
 
     layout = _layout(format, begun.format if begun else None)
     letters = recipe == "auto" and begun is None
@@ -145,21 +146,11 @@ def train(
     if recipe == "paper" and not data.dev:
         raise HardalignError("the paper's recipe stops by development data: give some")
 
-    # The settings are those of the size (or the base), unless the recipe or the user decides them.
-    tagged = any(example.tags for example in data.train)
-    pairs = sum(len(example.targets) for example in data.train)
-    kind = find_system(system).model
-    decided = decide(recipe, pairs, sizes, tagged and kind.can_set_tags_beside)
-    fixed = set() if kind.can_copy else {"copying"}  # what the recipe must not decide
-    if begun is not None:
-        fixed |= {"tags", "copying", "hallucinate"}
-    elif not isinstance(base, str):
-        fixed |= {*fields_of(ModelConfig, decided), "hallucinate"}
-    elif chosen.get("known_forms") or not _inflects(data.train):
-        fixed |= {"hallucinate"}
-    decided = {name: value for name, value in decided.items() if name not in fixed} | chosen
-    model = replace(sizes, system=system, **fields_of(ModelConfig, decided))
-    training = replace(training, **fields_of(TrainingConfig, decided))
+    # The settings, and all that is known of the model but its weights.
+    own, fine_tuned = not isinstance(base, str), begun is not None
+    decided = settings_of(recipe, data.train, sizes, chosen, own_sizes=own, fine_tuned=fine_tuned)
+    model = replace(sizes, **fields_of(ModelConfig, decided))
+    training = TrainingConfig(recipe=recipe, seed=seed, **fields_of(TrainingConfig, decided))
     model_class(model)
     if model.known_forms and training.hallucinate:
         raise HardalignError("a hallucinated lemma has no known forms; leave out one of the two")
@@ -239,8 +230,7 @@ def _resume(folder: Path, given: dict[str, Any], processes: int, reporter: Repor
     call = build_record(_Call, read_json(path), str(path), extra=True)
     data: Data | Corpus | None = call.train
     if own.data.corpus is not None:
-        origin = asdict(own.data.corpus)
-        data = load_corpus(origin.pop("corpus"), **origin)
+        data = load_origin(own.data.corpus)
     if data is None:
         raise HardalignError(f"{folder}: was not trained from files; give its data again")
     return train(
@@ -265,7 +255,7 @@ class _Examples(NamedTuple):
     dev: list[Example]
     format: Format
     origin: Origin
-    dev_name: str = "memory"
+    dev_name: str
     """What to call the development data in a message."""
 
 
@@ -278,56 +268,55 @@ def _read_data(
     note: Note,
 ) -> _Examples:
     """Read all that a run needs, before anything is written; with ``letters``, Hangul in them."""
+    held_out: list[Example] = []
     if isinstance(train, Corpus):
         if dev is not None:
             raise HardalignError("a corpus has its own development set; leave out --dev")
-        layout, cut = _cut(train.train, train.format, letters, note)
-        origin = replace(train.origin, normalization=layout.normalization)
-        parts = cut(train.train), cut(train.dev)
-        return _Examples(*parts, layout, Origin(corpus=origin), origin.corpus)
+        layout, learned, held_out = train.format, train.train, train.dev
+    else:
+        learned = _read(train, layout, "train", allow_empty, note)
+        if dev is not None and not (isinstance(dev, str) and dev == NONE):
+            held_out = _read(dev, layout, "dev", allow_empty, note)
+
     given = layout
-    examples, name = _read(train, given, "train", allow_empty, note)
-    layout, cut = _cut(examples, given, letters, note)
-    examples = cut(examples)
-    file = _origin(name, examples)
-    held_out: list[Example] = []
+    if letters and (layout := in_letters(given, learned)) != given:
+        note(
+            f"Hangul syllables are read as their letters ({layout.normalization}); "
+            "--set normalization=NFKC keeps them whole"
+        )
+        learned, held_out = (
+            [recut(example, given, layout) for example in part] for part in (learned, held_out)
+        )
+
+    if isinstance(train, Corpus):
+        corpus = replace(train.origin, normalization=layout.normalization)
+        return _Examples(learned, held_out, layout, Origin(corpus=corpus), corpus.corpus)
+    origin = Origin(train=_origin(train, learned))
     if dev is None:
-        held_out = [example for example in examples if _is_held_out(example)]
-        rest = [example for example in examples if not _is_held_out(example)]
-        if rest and held_out:
-            note(
-                f"no --dev: {len(held_out)} of {len(examples)} examples are held out, to measure "
-                f"and to calibrate; --dev {NONE} trains on all"
-            )
-            examples = rest
-        else:
-            note("too few examples to hold some out: the temperature is 1")
-            held_out = []
-    elif not (isinstance(dev, str) and dev == NONE):
-        read, name = _read(dev, given, "dev", allow_empty, note)
-        held_out = cut(read)
-        origins = Origin(train=file, dev=_origin(name, held_out))
-        name = str(dev) if isinstance(dev, (str, Path)) else name
-        return _Examples(examples, held_out, layout, origins, name)
-    return _Examples(examples, held_out, layout, Origin(train=file))
+        learned, held_out = _hold_out(learned, note)
+    elif held_out:
+        origin = replace(origin, dev=_origin(dev, held_out))
+    dev_name = str(dev) if isinstance(dev, (str, Path)) else "memory"
+    return _Examples(learned, held_out, layout, origin, dev_name)
 
 
-def _cut(
-    examples: list[Example], layout: Format, letters: bool, note: Note
-) -> tuple[Format, Callable[[list[Example]], list[Example]]]:
-    """Return the format to train with, and what cuts examples so that were read in another."""
-    new = in_letters(layout, examples) if letters else layout
-    if new == layout:
-        return layout, lambda examples: examples
+def _hold_out(examples: list[Example], note: Note) -> tuple[list[Example], list[Example]]:
+    """Hold out a tenth of the training data, if there is enough of it."""
+    held_out = [example for example in examples if _is_held_out(example)]
+    rest = [example for example in examples if not _is_held_out(example)]
+    if not (rest and held_out):
+        note("too few examples to hold some out: the temperature is 1")
+        return examples, []
     note(
-        f"Hangul syllables are read as their letters ({new.normalization}); "
-        "--set normalization=NFKC keeps them whole"
+        f"no --dev: {len(held_out)} of {len(examples)} examples are held out, to measure "
+        f"and to calibrate; --dev {NONE} trains on all"
     )
-    return new, lambda examples: [recut(example, layout, new) for example in examples]
+    return rest, held_out
 
 
-def _origin(name: str, examples: list[Example]) -> FileOrigin:
+def _origin(data: Data, examples: list[Example]) -> FileOrigin:
     # The name alone: where on this disk the file lies is nobody's business who gets the model.
+    name = Path(data).name if isinstance(data, (str, Path)) else "memory"
     checksum = sha256(repr(examples).encode(errors="surrogatepass"))
     return FileOrigin(name, len(examples), checksum)
 
@@ -337,12 +326,10 @@ def _is_held_out(example: Example) -> bool:
     return int(sha256(repr(example.key).encode(errors="surrogatepass"))[:8], 16) % 10 == 0
 
 
-def _read(
-    data: Data, layout: Format, name: str, allow_empty: bool, note: Note
-) -> tuple[list[Example], str]:
-    """Return examples, and the name of where they come from."""
+def _read(data: Data, layout: Format, name: str, allow_empty: bool, note: Note) -> list[Example]:
+    """Read a file, or rows, which are called by their ``name`` in messages."""
     if isinstance(data, (str, Path)):
-        file, origin, skipped = str(data), Path(data).name, Skipped()
+        file, skipped = str(data), Skipped()
         examples = list(
             read_examples(data, layout, "training", allow_empty=allow_empty, skipped=skipped)
         )
@@ -351,7 +338,7 @@ def _read(
     else:
         if not isinstance(data, Iterable):
             raise HardalignError(f"{name} must be a file or rows of strings, not {data!r:.50}")
-        file, origin, rows = f"{name} rows", "memory", list(data)
+        file, rows = f"{name} rows", list(data)
         if not rows:
             raise HardalignError(f"there are no {name} rows")
         examples = [row for row in rows if isinstance(row, Example)]
@@ -360,16 +347,7 @@ def _read(
             examples = list(examples_of(strings, layout, name=file, allow_empty=allow_empty))
     if problems := quick_check(examples, layout):
         raise InputError(problems[0], file=file)
-    return examples, origin
-
-
-def _inflects(examples: list[Example]) -> bool:
-    """Return whether sources share stems with their targets, so that others can be made up."""
-    try:
-        hallucinate(examples, 1, 0)
-    except HardalignError:
-        return False
-    return True
+    return examples
 
 
 def _check_dev(data: _Examples, indexer: Indexer) -> None:
@@ -424,9 +402,8 @@ def _remarks(data: _Examples, description: Description) -> Iterator[str]:
 def _layout(format_: str | Format | None, start: Format | None) -> Format:
     """Return how data is read, in the way of the model to begin with, if there is one."""
     if isinstance(format_, str):
-        if format_ not in FORMATS:
-            raise HardalignError(f"no format is called {format_!r}; there are {', '.join(FORMATS)}")
-        return FORMATS[format_] if start is None else as_read_by(start, FORMATS[format_])
+        layout = find_format(format_)
+        return layout if start is None else as_read_by(start, layout)
     layout = format_ or start or FORMATS["pairs"]
     if start is not None and as_read_by(start, layout) != layout:
         raise HardalignError(

@@ -25,6 +25,7 @@ from hardalign.training.recipe import cosine_rate, described
 from hardalign.training.run import (
     Progress,
     Reporter,
+    Row,
     Run,
     arrays,
     restore_checkpoint,
@@ -93,7 +94,7 @@ def train(run: Run, reporter: Reporter) -> Progress:
                     progress.best_epoch = progress.epoch
                     _save_weights(run, model, progress)
 
-                row = {
+                row: Row = {
                     "epoch": progress.epoch,
                     "loss": loss,
                     "dev_log_likelihood": scores and scores.log_likelihood,

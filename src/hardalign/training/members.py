@@ -15,7 +15,7 @@ from multiprocessing import get_context, parent_process, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from hardalign.data.formats import training_pairs
 from hardalign.data.text import plural
@@ -41,7 +41,7 @@ from hardalign.systems.ensemble import fit_temperature
 from hardalign.systems.model import build_members
 from hardalign.training.loop import train
 from hardalign.training.recipe import described
-from hardalign.training.run import RESUME, Reporter, Run, open_folder
+from hardalign.training.run import RESUME, Reporter, Row, Run, open_folder
 
 
 def train_run(run: Run, reporter: Reporter, processes: int = 1) -> None:
@@ -224,6 +224,6 @@ class _Sender(Reporter):
     def note(self, text: str) -> None:
         self._connection.send((False, text))
 
-    def epoch(self, row: dict[str, Any]) -> None:
+    def epoch(self, row: Row) -> None:
         acc = "" if row["dev_acc"] is None else f"dev acc {row['dev_acc']:.2f}, "
         self.note(f"epoch {row['epoch']}, {acc}{row['seconds']:.0f} s")

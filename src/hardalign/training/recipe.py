@@ -10,10 +10,15 @@ halved after every epoch that does not improve the development log-likelihood, u
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
-from hardalign.config import ModelConfig, Recipe, TrainingConfig
+from hardalign.config import ModelConfig, Recipe, TrainingConfig, fields_of
+from hardalign.data.formats import Example
+from hardalign.data.inflection import hallucinate
 from hardalign.data.text import plural
+from hardalign.errors import HardalignError
+from hardalign.systems import find_system
 
 PAPER = {"epochs": 50, "batch_size": 20, "learning_rate": 1e-3}
 CLIP = 5.0
@@ -69,6 +74,43 @@ def decide(recipe: Recipe, pairs: int, size: ModelConfig, tagged: bool) -> dict[
         settings["dropout"] = max(settings["dropout"], size.dropout)
         settings["clip"] = CLIP
     return settings
+
+
+def settings_of(
+    recipe: Recipe,
+    examples: Sequence[Example],
+    sizes: ModelConfig,
+    chosen: dict[str, Any],
+    *,
+    own_sizes: bool,
+    fine_tuned: bool,
+) -> dict[str, Any]:
+    """Return the settings that the recipe or the user decides; all others are those of ``sizes``.
+
+    Nothing that is ``chosen`` is left to the recipe, nor what the system cannot do, what the model
+    to be ``fine_tuned`` is already, or anything about sizes that are the user's own.
+    """
+    kind = find_system(sizes.system).model
+    tagged = kind.can_set_tags_beside and any(example.tags for example in examples)
+    pairs = sum(len(example.targets) for example in examples)
+    decided = decide(recipe, pairs, sizes, tagged)
+    fixed = set() if kind.can_copy else {"copying"}
+    if fine_tuned:
+        fixed |= {"tags", "copying", "hallucinate"}
+    elif own_sizes:
+        fixed |= {*fields_of(ModelConfig, decided), "hallucinate"}
+    elif chosen.get("known_forms") or not _inflects(examples):
+        fixed |= {"hallucinate"}
+    return {name: value for name, value in decided.items() if name not in fixed} | chosen
+
+
+def _inflects(examples: Sequence[Example]) -> bool:
+    """Return whether sources share stems with their targets, so that others can be made up."""
+    try:
+        hallucinate(examples, 1, 0)
+    except HardalignError:
+        return False
+    return True
 
 
 def described(pairs: int, model: ModelConfig, training: TrainingConfig) -> str:

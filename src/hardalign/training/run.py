@@ -16,7 +16,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypedDict
 
-import msgspec
 import torch
 from numpy.typing import NDArray
 from torch import optim
@@ -142,8 +141,7 @@ class Progress:
     """The epoch whose weights are kept; 0 before the first."""
     best_acc: float = -1.0
     best_mld: float = 0.0
-    history: list[dict[str, Any]] = field(default_factory=list)
-    """A ``Row`` per epoch."""
+    history: list[Row] = field(default_factory=list)
 
 
 class Reporter:
@@ -158,7 +156,7 @@ class Reporter:
     def advance(self, pairs: int, total: int) -> None:
         """That many of an epoch's pairs are done."""
 
-    def epoch(self, row: dict[str, Any]) -> None:
+    def epoch(self, row: Row) -> None:
         """An epoch is complete and saved; ``row`` is a line of ``metrics.jsonl``."""
 
     def end(self) -> None:
@@ -177,15 +175,15 @@ def restore_checkpoint(folder: Path, model: Network, optimizer: optim.Optimizer)
     saved, notes = read_tensors(path)
     try:
         progress = build_record(Progress, notes, "it")
-        rows = msgspec.convert(progress.history, list[Row])
-    except (HardalignError, msgspec.ValidationError) as error:
+    except HardalignError as error:
         raise foreign from error
     shapes = {f"model.{name}": one.shape for name, one in model.state_dict().items()}
     for number, parameter in enumerate(model.parameters()):
         for moment in _MOMENTS:
             shape = torch.Size() if moment == "step" else parameter.shape
             shapes[f"optimizer.{number}.{moment}"] = shape
-    if len(rows) != progress.epoch or {n: array.shape for n, array in saved.items()} != shapes:
+    found = {name: array.shape for name, array in saved.items()}
+    if len(progress.history) != progress.epoch or found != shapes:
         raise foreign
     tensors = {name: torch.from_numpy(array) for name, array in saved.items()}
     model.load_state_dict({name: tensors[f"model.{name}"] for name in model.state_dict()})

@@ -5,8 +5,7 @@ import json
 import pytest
 
 from hardalign.data.formats import FORMATS, Example
-from hardalign.metrics import LEVEL
-from hardalign.text.compare import Contest, Judged, contest, judge
+from hardalign.metrics import LEVEL, Contest, Judged
 
 LAYOUT = FORMATS["lexicon"]
 N = 60
@@ -21,11 +20,11 @@ ITEMS = [item(k) for k in range(N)]
 
 def judged(name: str, right: range) -> Judged:
     said = [one.targets[0] if k in right else ("X",) for k, one in enumerate(ITEMS)]
-    return judge(name, ITEMS, said, LAYOUT)
+    return Judged.of(name, said, ITEMS, LAYOUT)
 
 
 def three() -> Contest:
-    return contest(
+    return Contest(
         ITEMS,
         [judged("good", range(50)), judged("bad", range(40, 60)), judged("same", range(49))],
     )
@@ -40,7 +39,7 @@ def test_accuracy_and_who_is_right_alone() -> None:
 
 
 def test_any_reference_counts() -> None:
-    assert judge("m", ITEMS, [("B",)] * N, LAYOUT).correct == [True] * N
+    assert Judged.of("m", [("B",)] * N, ITEMS, LAYOUT).correct == [True] * N
 
 
 def test_every_pair_is_tested_and_chance_is_recognised() -> None:
@@ -56,7 +55,7 @@ def test_every_pair_is_tested_and_chance_is_recognised() -> None:
 
 
 def test_models_that_say_the_same() -> None:
-    ((test, p),) = contest(ITEMS, [judged("a", range(5)), judged("b", range(5))]).tests.values()
+    ((test, p),) = Contest(ITEMS, [judged("a", range(5)), judged("b", range(5))]).tests.values()
     assert (test.difference, p) == (0.0, 1.0)
 
 
