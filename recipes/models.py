@@ -192,8 +192,10 @@ def pack(folder: Path, out: Path, temperature: float) -> None:
 def write_lexicon(file: Path, out: Path) -> None:
     """Writes known words beside the model, sorted as ``data.lexicon`` looks them up.
 
-    Where there are languages, the pronunciations of a word are in the order of their probability.
+    Where there are languages, the pronunciations of a word are in the order of their probability,
+    after those that are the usual ones by hand.
     """
+    usual = set(Path(__file__).with_name("usual.tsv").read_text("utf-8").splitlines())
     alone = hardalign.load(out, lexicon=None)
     layout, alphabet = alone.description.format, alone.description.vocabulary.target
     words: dict[tuple[str, str], list[str]] = defaultdict(list)
@@ -206,7 +208,8 @@ def write_lexicon(file: Path, out: Path) -> None:
     lines: dict[str, list[str]] = defaultdict(list)
     for (tag, word), targets in sorted(words.items(), key=lambda item: f"{item[0][1]}\t".encode()):
         if tag and len(targets) > 1:
-            targets.sort(key=lambda target: -alone.log_prob(f"{word}\t{tag}", target))
+            found = {target: alone.log_prob(f"{word}\t{tag}", target) for target in targets}
+            targets.sort(key=lambda one: (f"{word}\t{one}\t{tag}" not in usual, -found[one]))
         lines[f"lexicon-{tag}.tsv" if tag else BESIDE] += [f"{word}\t{one}\n" for one in targets]
     for name, own in lines.items():
         write_bytes(out / name, "".join(own).encode())
