@@ -1,10 +1,12 @@
 """The model ``g2p`` beside others on the same held-out words, language by language.
 
-    python benchmarks/languages.py RUNS/g2p [--alone nob tur aze]
+    python benchmarks/languages.py RUNS/g2p [--alone nob tur aze] [--new]
 
 RUNS/g2p is the folder of ``make model NAME=g2p``. Phonetisaurus (to be installed) and, for the
 languages named, a model by ``hardalign train`` without options learn from the words of one language
-that g2p learned from. Writes docs/results/languages.csv and docs/evidence/languages.md.
+that g2p learned from. With ``--new``, three languages that it never saw are learned from a few
+words, with ``--from g2p`` and without. Writes docs/results/languages.csv, new-languages.csv beside
+it, and docs/evidence/languages.md.
 """
 
 from __future__ import annotations
@@ -12,6 +14,8 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import os
+import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
@@ -24,7 +28,12 @@ from hardalign.data.formats import FORMATS
 from hardalign.metrics import Metrics, evaluate
 from hardalign.model_folder import find_model, read_languages
 
-DOCS = Path(__file__).parents[1] / "docs"
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "recipes"))
+from sources import Row, ipa_dict, split_by_hash  # noqa: E402
+
+DOCS = ROOT / "docs"
+NEW = DOCS / "results" / "new-languages.csv"
 TABLE, PAGE = DOCS / "results" / "languages.csv", DOCS / "evidence" / "languages.md"
 COLUMNS = ("tag", "language", "words", "g2p", "alone", "phonetisaurus", "charsiug2p")
 HEAD = """# Forty languages, one model
@@ -43,6 +52,18 @@ model does elsewhere, and cannot be compared line by line.
 | language | words | `g2p` WER | PER | alone | PER | Phonetisaurus | PER | CharsiuG2P | PER |
 |---|---|---|---|---|---|---|---|---|---|
 """
+
+FOOT = """
+## Languages that it has never seen
+
+WER and PER on at most 500 other words, with 100 and 500 words to learn from: by `hardalign train`, and by
+fine-tuning (`--from g2p`), both without other options. Adyghe is WikiPron's by SIGMORPHON 2020;
+Swedish and Persian are of ipa-dict, which writes sounds in its own way.
+
+| language | words | alone WER | PER | `--from g2p` | PER |
+|---|---|---|---|---|---|
+"""
+COUNTS, TESTED = (100, 500), 500
 
 Words = dict[str, list[tuple[str, ...]]]
 
@@ -77,6 +98,36 @@ def alone(train: Words, test: Words) -> Metrics:
         return evaluate([tuple(one.text.split()) for one in model(list(test))], list(test.values()))
 
 
+def new_languages(packages: Path) -> Iterator[list[str]]:
+    """Yields a row for each new language and number of words."""
+
+    def adyghe(_: Path) -> list[Row]:
+        path = Path(os.environ["HARDALIGN_DATA"], "sig2020-g2p", "ady_train.tsv")
+        return [tuple(line.split("\t")) for line in path.read_text("utf-8").splitlines()]
+
+    sources = ("Adyghe", adyghe), ("Swedish", ipa_dict("sv")), ("Persian", ipa_dict("fa"))
+    columns = ("source", "target", "tags")
+    form = replace(FORMATS["lexicon"], columns=columns, source_case="lower", normalization="NFD")
+    for name, rows in sources:
+        tag = name.lower()[:3]
+        parts = split_by_hash(rows)(packages)
+        test: Words = defaultdict(list)
+        for word, sounds in parts["test"]:
+            if word in test or len(test) < TESTED:
+                test[word].append(tuple(sounds.split()))
+        for count in COUNTS:
+            given = [(*row, tag) for row in parts["train"][:count]]
+            cells = []
+            for start in (None, "g2p"):
+                with tempfile.TemporaryDirectory() as out:
+                    more = {"format": form, "start": start, "threads": 1}
+                    model = hardalign.train(given, "none", out=Path(out, "m"), **more)
+                    found = model([f"{word}\t{tag}" for word in test])
+                answers = [tuple(one.text.split()) for one in found]
+                cells += written(evaluate(answers, list(test.values()))).split()
+            yield [name, str(count), *cells]
+
+
 def written(metrics: Metrics) -> str:
     """Returns the two figures of a cell."""
     return f"{metrics.wer:.2f} {metrics.per:.4f}"
@@ -87,7 +138,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--alone", nargs="*", default=[])
+    parser.add_argument("--new", action="store_true")
     arguments = parser.parse_args()
+    if arguments.new:
+        with NEW.open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows(
+                new_languages(arguments.folder.parent / "packages")
+            )
     train, test = (read(arguments.folder / f"{part}.tsv") for part in ("train", "test"))
     figures = json.loads((find_model("g2p") / "figures.json").read_text("utf-8"))["languages"]
     rows: dict[str, dict[str, str]] = {}
@@ -107,7 +164,10 @@ def main() -> None:
             writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
             writer.writeheader()
             writer.writerows(rows.values())
-    PAGE.write_text(HEAD + "".join(table(list(rows.values()))), encoding="utf-8")
+    with NEW.open(encoding="utf-8", newline="") as file:
+        fresh = [f"| {' | '.join(row)} |\n" for row in csv.reader(file)]
+    lines = [HEAD, *table(list(rows.values())), FOOT, *fresh]
+    PAGE.write_text("".join(lines), encoding="utf-8")
 
 
 def table(rows: list[dict[str, str]]) -> Iterator[str]:

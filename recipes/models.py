@@ -193,13 +193,16 @@ def write_lexicon(file: Path, out: Path) -> None:
     """Writes known words beside the model, sorted as ``data.lexicon`` looks them up.
 
     Where there are languages, the pronunciations of a word are in the order of their probability,
-    after those that are the usual ones by hand.
+    after those that are the usual ones by hand, for which the word may be missing too.
     """
-    usual = set(Path(__file__).with_name("usual.tsv").read_text("utf-8").splitlines())
+    rows = file.read_text("utf-8").splitlines()
+    usual = Path(__file__).with_name("usual.tsv").read_text("utf-8").splitlines()
+    if rows[0].count("\t") > 1:
+        rows += usual
     alone = hardalign.load(out, lexicon=None)
     layout, alphabet = alone.description.format, alone.description.vocabulary.target
     words: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for line in file.read_text("utf-8").splitlines():
+    for line in rows:
         word, target, *tag = line.split("\t")
         as_read = layout.join_source(layout.source_symbols(word))  # in small letters
         own = words["".join(tag), as_read]

@@ -196,15 +196,14 @@ def english(folder: Path) -> Parts:
     everything = [row for rows in split.values() for row in rows]
     ranked = frequent_words(folder, "en")
 
-    def enlarged(rows: list[Row], seed: int) -> list[Row]:
-        words = known(rows)
-        return rows + repeated(ranked, words) + joined(words, 10_000, seed)
-
+    words, every = known(split["train"]), known(everything)
+    # The dictionary names the usual pronunciation first, which shall be the most probable one.
+    usual = 3 * repeated(ranked, every, variants=1)
     return {
-        "train": enlarged(split["train"], 0),
+        "train": split["train"] + repeated(ranked, words) + joined(words, 10_000, seed=0),
         "dev": split["dev"][:3_000],
         "test": split["test"],
-        "all": enlarged(everything, 1),
+        "all": everything + usual + joined(every, 10_000, seed=1),
         "lexicon": everything,
     }
 
