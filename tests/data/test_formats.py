@@ -243,7 +243,8 @@ def test_a_tag_is_no_source_symbol():
 
 @pytest.mark.parametrize("name", ["pairs", "lexicon"])
 @given(
-    text=st.text("aé가한글ㅏ", min_size=1), target=st.lists(st.text("aé한", min_size=1), min_size=1)
+    text=st.text("aé가한글ㅏ", min_size=1),
+    target=st.lists(st.text("aé한", min_size=1, max_size=9), min_size=1),
 )
 def test_recut_is_reading_anew(name, text, target):
     old = FORMATS[name]
