@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -103,18 +101,3 @@ def test_wrong_usage(command: Command, model: Path, pairs: Path, tmp_path: Path)
     assert_complains(command("align", "--posterior", "--unsupervised", pairs), "needs a model")
     assert_complains(command("align", "--unsupervised", tmp_path / "none"), "no such file")
     assert_complains(command("align", tmp_path / "none", pairs), "no such model")
-
-
-def test_a_line_from_a_pipe_is_answered_before_the_next_is_read(model: Path) -> None:
-    command = [sys.executable, "-m", "hardalign", "align", model]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
-    ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        for pair in ("ab\tAB", "c\tC"):
-            process.stdin.write(f"{pair}\n")
-            assert process.stdout.readline()  # would wait for ever
-        process.stdin.close()
-        assert process.stdout.read() == ""
-    assert process.returncode == 0

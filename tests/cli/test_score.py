@@ -98,8 +98,9 @@ def test_particles_are_for_systems_that_need_them(
     assert result.out == command("score", fed_model, pairs, "--particles", 5).out
 
 
-def test_a_line_from_a_pipe_is_answered_before_the_next_is_read(model: Path) -> None:
-    command = [sys.executable, "-m", "hardalign", "score", model]
+@pytest.mark.parametrize("name", ["score", "align"])
+def test_a_line_from_a_pipe_is_answered_before_the_next_is_read(model: Path, name: str) -> None:
+    command = [sys.executable, "-m", "hardalign", name, model]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
     ) as process:
