@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
-from hardalign.model_folder import BUNDLED
+from hardalign.data.reading import FileOrigin, Origin
+from hardalign.model_folder import BUNDLED, read_description, write_description
 from hardalign.systems import SYSTEMS
 from helpers import Command, write_model
 
@@ -12,6 +14,17 @@ def test_describes_the_model(command: Command, model: Path) -> None:
     for part in ("hard (4 in the paper)", "3 letters: a b c", "3 letters: A B C", "seed 0", "NFC"):
         assert part in out
     assert "train (file pairs.tsv, examples 6" in out
+
+
+def test_names_of_files_in_a_strangers_folder_do_not_steer_the_terminal(
+    command: Command, tmp_path: Path
+) -> None:
+    folder = write_model(tmp_path / "model")
+    data = Origin(train=FileOrigin("\x1b[2J", 1, "0"))
+    write_description(folder, replace(read_description(folder), data=data))
+    out = command("info", folder).out
+    assert r"\x1b[2J" in out
+    assert "\x1b" not in out
 
 
 def test_lists_the_systems_and_the_bundled_models(command: Command) -> None:

@@ -91,7 +91,7 @@ def info(model: Positional[opt.OptionalModel] = None) -> None:
     if description.start is not None:
         rows["began with"] = description.start
     for name, text in rows.items():
-        print(f"{name:<12}{text}")
+        say(f"{name:<12}{text}")
 
 
 def _spelled(values: Mapping[str, object]) -> str:
