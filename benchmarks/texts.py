@@ -52,7 +52,7 @@ words one by one.
 Words are counted after numbers were written out, and mistakes as often as they occur. "Words a
 second" are of one thread and a loaded model, the median of {RUNS} times, with the dictionary and by
 the model alone. "Process" is all of the command, from its start to its end, and its peak memory.
-Measured on two cores beside two trainings, so that times may be twice what an idle machine needs.
+Measured on two cores beside a training.
 
 | language | words | known | mistakes | words a second | model alone | process | memory |
 |---|---|---|---|---|---|---|---|
