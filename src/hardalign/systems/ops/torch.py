@@ -19,6 +19,9 @@ Layers = list[tuple[Tensor, Tensor]]
 """The h and c [N, H] of each layer of a decoder."""
 TOLERANCE = 1e-6
 """Relative error that training may make in values and gradients: about float32's own."""
+ONEDNN: bool = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+LARGE_PRODUCT = 1 << 22
+"""Multiplications from which oneDNN's products pay for copying the input."""
 
 
 class TorchOps(Ops):
@@ -82,7 +85,7 @@ class TorchOps(Ops):
         return weight.t()
 
     def project(self, x: Tensor, matrix: Tensor, bias: Tensor | None = None) -> Tensor:
-        return F.linear(x, matrix.t(), bias)
+        return linear(x, matrix.t(), bias)
 
     def dropout(self, x: Tensor) -> Tensor:
         return F.dropout(x, self.config.dropout, self.training)
@@ -186,6 +189,17 @@ class Decoder:
 
 
 KINDS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+
+
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """Return x Wᵀ + b, as F.linear.
+
+    Large products on a CPU are oneDNN's: torch's own, MKL's, leave half of an AMD processor idle.
+    """
+    large = x.numel() * len(weight) >= LARGE_PRODUCT
+    if large and ONEDNN and x.device.type == "cpu" and x.dtype == torch.float32:
+        return F.linear(x.to_mkldnn(), weight, bias).to_dense()
+    return F.linear(x, weight, bias)
 
 
 def _lstm(
