@@ -1,4 +1,4 @@
-"""Strings to strings, character by character, with exact hard attention.
+"""Character-level string transduction with exact hard attention.
 
 >>> import hardalign
 >>> g2p = hardalign.load("en-g2p")
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from hardalign.errors import HardalignError, InputError
 
-TYPE_CHECKING = False  # typing takes milliseconds, in which Ctrl-C would be a traceback
+TYPE_CHECKING = False  # importing typing takes milliseconds, in which Ctrl-C gives a traceback
 if TYPE_CHECKING:
     from hardalign.alignment import Alignment
     from hardalign.data.corpora import load_corpus
@@ -49,7 +49,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name when it is first used, so that ``import hardalign`` stays quick."""
+    """Import a public name on first use, so that ``import hardalign`` stays fast."""
     if name in _HOMES:
         import importlib
 
@@ -58,7 +58,7 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """List the public names, for Tab and ``help``; some only where torch is."""
+    """List the public names, for tab completion and ``help``; some only if torch is installed."""
     from importlib.util import find_spec
 
     learning = ("join", "torch_module", "train")

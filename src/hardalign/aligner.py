@@ -4,10 +4,10 @@ A pair of strings is explained by a monotone sequence of operations, each drawn 
 from one multinomial θ: *substitute* x_j by y_i, *delete* x_j, or *insert* y_i. θ is learned by
 EM from the pairs alone; the best sequence of a pair is its alignment.
 
-Strings are sequences of ids from 0. θ is a table of log-probabilities [S + 1, T + 1] whose row
-and column 0 stand for nothing and whose other rows and columns for the ids: ``table[x + 1, y + 1]``
+Strings are sequences of ids from 0. θ is a table of log-probabilities [S + 1, T + 1], in which row
+and column 0 stand for the empty symbol and the others for the ids: ``table[x + 1, y + 1]``
 substitutes, ``table[x + 1, 0]`` deletes, ``table[0, y + 1]`` inserts, and ``table[0, 0]``, which
-would do nothing, is -inf and never read. A pair costs |x|·|y| time and memory.
+would do nothing, is -inf and never read. A pair takes |x|·|y| time and memory.
 
 >>> pairs = [([0, 1, 1], [0, 1]), ([1, 0], [1, 0])]  # as "abb" → "ab", "ba" → "ba"
 >>> align(fit(pairs, 2, 2), pairs)[0]
@@ -38,15 +38,15 @@ BATCH_CELLS = 1 << 15
 BLOCK = 4096
 """Pairs of a stream aligned at a time."""
 FIXED_POINT = 2.0**30
-"""Viterbi scores are integers, multiples of its inverse."""
+"""Scale of Viterbi scores, which are rounded to integers."""
 
 
 def batches(pairs: Sequence[Pair], shape: tuple[int, ...]) -> Iterator[tuple[list[int], Ints]]:
-    """Cut pairs into batches of equal lengths, of at most BATCH_CELLS cells where possible.
+    """Group pairs of equal lengths into batches of at most BATCH_CELLS cells where possible.
 
     Yields:
-        The indices of the pairs, and their grids [J + 1, I + 1, B]: an operation in the flat table
-        for each cell, at (j, i) the substitution, at (j, 0) the deletion, at (0, i) the insertion.
+        The indices of the pairs, and their grids [J + 1, I + 1, B] of indices into the flat table:
+        substitutions at (j, i), deletions at (j, 0), insertions at (0, i).
     """
 
     def lengths(index: int) -> tuple[int, int]:
@@ -61,7 +61,7 @@ def batches(pairs: Sequence[Pair], shape: tuple[int, ...]) -> Iterator[tuple[lis
 
 
 def _ids(strings: list[Sequence[int]], size: int) -> Ints:
-    """Return rows or columns of the table as an array [L + 1, B], 0 (nothing) first."""
+    """Return rows or columns of the table as an array [L + 1, B], 0 (the empty symbol) first."""
     ids = np.array(strings, np.intp).T + 1
     if ids.size and not 0 < ids.min() <= ids.max() < size:
         raise ValueError(f"ids must be from 0 to {size - 2}")
@@ -78,20 +78,20 @@ def fit(
 ) -> Floats:
     """Learn θ, [source_size + 1, target_size + 1], by EM; no randomness is involved.
 
-    ``smoothing`` is the pseudo-count of every operation: what never occurs aligns all the same.
+    ``smoothing`` is the pseudo-count of every operation, so that unseen ones can still align.
     """
     if smoothing <= 0:
         raise ValueError(f"smoothing must be above 0, not {smoothing}")
     shape = (source_size + 1, target_size + 1)
-    # Large alphabets have millions of operations, of which few can occur in any pair. The others
-    # share one weight, and have no place in the arrays that every step goes through.
+    # Of the millions of operations of large alphabets, few can occur in any pair. The others share
+    # one weight, and are left out of the arrays that every iteration goes through.
     usable = np.zeros(shape[0] * shape[1], bool)
     for _, operations in batches(pairs, shape):
         usable[operations] = True
-    usable[0] = True  # to do nothing, which has weight 0, is first
-    places = usable.cumsum(dtype=np.int32) - 1  # of the operations that can occur among those alone
+    usable[0] = True  # the empty operation, of weight 0, comes first
+    places = usable.cumsum(dtype=np.int32) - 1  # indices among the usable operations
     others = usable.size - int(places[-1]) - 1
-    # A uniform start favours pairing: a substitution is one factor, a deletion and insertion two.
+    # A uniform start favours pairing: a substitution is one factor, deletion plus insertion two.
     weights, other_weight = np.ones(places[-1] + 1), 1.0
     for _ in range(iterations):
         scores, _ = _normalised(weights, other_weight, others)
@@ -109,17 +109,16 @@ def fit(
 def align(table: ArrayLike, pairs: Sequence[Pair]) -> list[Path]:
     """Return the most probable path of each pair.
 
-    Of equally probable paths, this is the one whose symbols are paired earliest: of two letters
-    that may both stand for a sound, the first does and the second is deleted. Where deletions and
-    insertions meet, the deletions come first.
+    Ties go to the path that pairs symbols earliest: if either of two letters could stand for a
+    sound, the first does and the second is deleted. Deletions come before adjacent insertions.
     """
     table = np.asarray(table)
     paths: list[Path] = [[]] * len(pairs)
     for places, operations in batches(pairs, table.shape):
-        # Sums of integers below 2^53 are exact in any order, so that ties are ties, not rounding.
+        # Sums of integers below 2^53 are exact in any order, so rounding does not break ties.
         scores = np.rint(table.ravel()[operations].astype(np.float64) * FIXED_POINT)
         maxima = totals(scores, np.maximum)
-        # Walking cell by cell is no work for arrays, so to plain lists.
+        # Plain lists are faster than arrays to walk cell by cell.
         grids = (grid.reshape(-1, len(places)).T.tolist() for grid in (maxima, scores))
         for place, largest, own in zip(places, *grids, strict=True):
             x, y = pairs[place]
@@ -147,18 +146,18 @@ def _trace(best: list[float], scores: list[float], j: int, i: int) -> Path:
 
 
 def _normalised(weights: Floats, other_weight: float, others: int) -> tuple[Floats, float]:
-    """Turn weights into log-probabilities, the M step: of nothing, of what can occur, of others."""
+    """Return log-probabilities of the usable operations and of any other one: the M step."""
     weights[0] = 0
-    total = weights.sum() + other_weight * others or 1.0  # of empty alphabets
+    total = weights.sum() + other_weight * others or 1.0  # if both alphabets are empty
     with np.errstate(divide="ignore"):
         return np.log(weights / total), math.log(other_weight / total)
 
 
 def _expected_counts(scores: Floats) -> Floats:
-    """Return the expected uses [J + 1, I + 1, B] of the operations over all paths, the E step."""
+    """Return the expected counts [J + 1, I + 1, B] of the operations over all paths: the E step."""
     before = totals(scores, np.logaddexp)
     after = totals(np.roll(scores[::-1, ::-1], 1, (0, 1)), np.logaddexp)[::-1, ::-1]
-    after = after - before[-1, -1]  # the logarithm of a path's share in the sum over all paths
+    after = after - before[-1, -1]  # normalised by the sum over all paths
     counts = np.zeros_like(scores)
     counts[1:, 1:] = np.exp(before[:-1, :-1] + scores[1:, 1:] + after[1:, 1:])
     counts[1:, 0] = np.exp(before[:-1] + scores[1:, :1] + after[1:]).sum(1)
@@ -167,7 +166,7 @@ def _expected_counts(scores: Floats) -> Floats:
 
 
 def totals(scores: Floats, add: np.ufunc) -> Floats:
-    """Combine the scores of all paths to every cell of grids [J + 1, I + 1, B].
+    """Combine the scores of all paths to each cell of grids [J + 1, I + 1, B].
 
     ``add`` is ``np.logaddexp`` for the forward algorithm, ``np.maximum`` for Viterbi.
     """
@@ -182,20 +181,19 @@ def totals(scores: Floats, add: np.ufunc) -> Floats:
 
 
 def align_actions(table: ArrayLike, pairs: Sequence[Encoded], step: int) -> list[list[int]]:
-    """Return the actions of each pair's best alignment by an aligner's table."""
+    """Return the pointer actions of each pair's best alignment, given an aligner's table."""
     paths = align(table, [aligner_pair(pair) for pair in pairs])
     return [oracle_actions(path, p.target, step) for path, p in zip(paths, pairs, strict=True)]
 
 
 def oracle_actions(path: Path, target: Sequence[int], step: int) -> list[int]:
-    """Return an alignment of the letters of both sides as actions, END the last.
+    """Convert an alignment of letters to pointer actions, ending with END.
 
-    The pointer steps onto each letter in turn. What is aligned to the letter is written there, a
-    deleted letter writes nothing, and an insertion is written wherever the pointer is: what stands
-    before all letters, such as a prefix, at the begin symbol, where nothing else is ever written,
-    so that a prefix and the first letter are never rivals for the same step. The end comes at the
-    end symbol only: the decision to stop is made where the word is seen to be over, and every pair
-    has as many STEPs as source positions to step to.
+    The pointer steps onto each letter in turn and writes the symbol aligned with it, if any.
+    Insertions are written wherever the pointer is; those before the first letter, such as a prefix,
+    at the begin symbol, where nothing else is ever written, so that they never compete with the
+    first letter for the same step. END is written only at the end symbol: the model decides to stop
+    where it sees that the word is over, and all pairs have a STEP per source position to step to.
     """
     actions: list[int] = []
     for j, i in path:
@@ -207,20 +205,20 @@ def oracle_actions(path: Path, target: Sequence[int], step: int) -> list[int]:
 
 
 def aligner_pair(pair: Encoded) -> Pair:
-    """Return a pair's letters in the aligner's numbers: 0 is unknown, others count from 1."""
+    """Return a pair's letters as aligner ids: 0 is unknown, the others count from 1."""
     return aligner_ids(pair.source[1 + pair.tags : -1]), aligner_ids(pair.target[:-1])
 
 
 def aligner_ids(letters: Sequence[int]) -> list[int]:
-    """Return letters of a vocabulary in the aligner's numbers."""
+    """Convert vocabulary ids of letters to aligner ids."""
     return [max(0, number - END) for number in letters]
 
 
 class UnsupervisedAligner:
-    """Aligns symbol by symbol, from left to right, without crossing.
+    """Aligns pairs of strings monotonically, symbol by symbol.
 
-    Each source symbol goes with one target symbol or none, each target symbol comes from one
-    source symbol or from nothing; tags are left out. The same pairs always give the same aligner.
+    Each symbol is aligned with at most one of the other string; tags are left out. The same pairs
+    always give the same aligner.
 
     >>> pairs = list(training_pairs(read_examples("lexicon.tsv", FORMATS["lexicon"], "training")))
     >>> links = next(UnsupervisedAligner(pairs).align(pairs))
@@ -233,7 +231,7 @@ class UnsupervisedAligner:
         self._table = fit(ids, 1 + len(source), 1 + len(target))
 
     def align(self, pairs: Iterable[Example]) -> Iterator[Links]:
-        """Yield the best alignment of each pair, also of pairs that were not learned from."""
+        """Yield the best alignment of each pair, which need not be one of the training pairs."""
         stream = iter(pairs)
         while block := list(islice(stream, BLOCK)):
             paths = align(self._table, [self._pair_ids(pair) for pair in block])

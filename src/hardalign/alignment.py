@@ -3,10 +3,10 @@ r"""Alignments of target symbols with source symbols, and their text formats.
 *Pharaoh*: ``source-target`` index pairs from 0, in target order: ``0-0 1-1 2-2 4-3 5-4``.
 
 *Aligned symbols*: each source symbol, a colon, and the target symbols aligned with it, joined by
-``|``: *action* → *AE K SH AH N* is ``a:AE c:K t:SH i: o:AH n:N``. Targets of a tag stand at
-``+PL:``, those of the begin and end of the source at ``⊢:`` and ``⊣:``, unaligned ones at ``:``. A
-target symbol out of order carries its index (``m@3``). Characters that would be misread are
-written as ``\u{3a}``, a blank as ``\s``.
+``|``: *action* → *AE K SH AH N* is ``a:AE c:K t:SH i: o:AH n:N``. Targets aligned with a tag follow
+``+PL:``, those aligned with the begin or end of the source ``⊢:`` or ``⊣:``, and unaligned ones
+``:``. A target symbol out of order carries its index (``m@3``). Characters that would be misread
+are escaped as ``\u{3a}``, a blank as ``\s``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from hardalign.errors import HardalignError
 from hardalign.plot import Panel, draw_html, draw_text, save_heat_maps
 
 BEGIN, END, TAG = "⊢", "⊣", "+"
-"""How begin and end of a source are shown, and the prefix of a tag."""
+"""Markers of the begin and end of a source, and the prefix of a tag."""
 EDGE = 0.1
 """Weight above which a source and a target symbol have an edge (the paper's threshold)."""
 KINDS = {
@@ -71,7 +71,7 @@ class Alignment:
     def posterior(self) -> NDArray[np.float64]:
         """[target symbols, source symbols]: ``weights`` without begin, tags and end.
 
-        A posterior only if ``kind`` says so, otherwise the weights that stand in for it.
+        A true posterior only if ``kind`` says so; otherwise attention weights or a path.
         """
         return self.weights[: len(self.target), 1 + len(self.tags) : -1]
 
@@ -85,12 +85,12 @@ class Alignment:
     def pairs(self) -> list[tuple[int, int]]:
         """(source index, target index) pairs of the most probable alignment, both from 0.
 
-        Target symbols aligned with begin, end or a tag have none.
+        Target symbols aligned with begin, end or a tag are left out.
         """
         return self._links.pairs
 
     def unaligned(self, least: int = 3) -> list[str]:
-        """Return the runs of at least ``least`` source symbols that no target symbol comes from."""
+        """Return the runs of at least ``least`` unaligned source symbols."""
         used = {index for index, _ in self.pairs}
         runs = groupby(range(len(self.source)), key=used.__contains__)
         unused = [list(run) for is_used, run in runs if not is_used]
@@ -106,7 +106,7 @@ class Alignment:
     def edges(self, threshold: float = EDGE) -> list[tuple[int, int]]:
         """Return (source index, target index) of weights above the threshold.
 
-        Begin, end and tags have no edges, as they are no positions of the source string.
+        Begin, end and tags have no edges, as they are not positions in the source string.
         """
         return edges(self.posterior, threshold)
 
@@ -123,7 +123,7 @@ class Alignment:
         return write_symbols(self._links)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the alignment for JSON, with separate weights of begin, tags, source and end.
+        """Return the alignment for JSON, with separate weights for begin, tags, source and end.
 
         ``stop`` is the row of the target's end.
         """
@@ -143,14 +143,14 @@ class Alignment:
         }
 
     def plot(self, path: str | Path, beside: Alignment | None = None) -> None:
-        """Draw a heat map into an SVG, PNG or PDF file, by its suffix; needs matplotlib.
+        """Save a heat map as SVG, PNG or PDF, depending on the suffix; needs matplotlib.
 
         Args:
             path: The file to write.
             beside: Another alignment to draw on the right, such as another model's.
 
         Raises:
-            HardalignError: If matplotlib is missing or the suffix is another one.
+            HardalignError: If matplotlib is missing or the suffix is not supported.
         """
         panels = [self._panel, *([] if beside is None else [beside._panel])]
         save_heat_maps(Path(path), panels)
@@ -266,11 +266,11 @@ class Links(NamedTuple):
     tags: Symbols
     target: Symbols
     columns: list[int | None]
-    """Index among begin, tags, source symbols and end of each target symbol; None: unaligned."""
+    """For each target symbol, an index into begin, tags, source symbols, end; None: unaligned."""
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
-        """(source index, target index), both from 0, of target symbols with a source symbol."""
+        """(source index, target index), both from 0, of links with a source symbol."""
         first = 1 + len(self.tags)
         return [
             (column - first, row)
@@ -293,7 +293,7 @@ def write_symbols(links: Links) -> str:
         END,
     ]
     contents: list[list[int]] = [[] for _ in heads]
-    unaligned: dict[int, list[int]] = {}  # by the column that they are written after
+    unaligned: dict[int, list[int]] = {}  # by the column they are written after
     previous = 0
     for place, column in enumerate(links.columns):
         if column is None:
@@ -337,7 +337,7 @@ def read_symbols(text: str) -> Links:
             column = 0
         elif head.startswith(TAG):
             if source:
-                raise HardalignError(f"the tag {head!r} stands after a source symbol")
+                raise HardalignError(f"the tag {head!r} comes after a source symbol")
             tags.append(_unescape(head.removeprefix(TAG)))
         elif head != END:
             source.append(_unescape(head))
@@ -350,7 +350,7 @@ def read_symbols(text: str) -> Links:
             entries.append((index, _unescape(match[1]), column))
     entries.sort(key=lambda entry: entry[0])
     if [entry[0] for entry in entries] != list(range(len(entries))):
-        raise HardalignError(f"the target symbols of {text!r} leave an index out, or repeat one")
+        raise HardalignError(f"the target symbols of {text!r} skip or repeat an index")
     target = tuple(entry[1] for entry in entries)
     return Links(tuple(source), tuple(tags), target, [entry[2] for entry in entries])
 
@@ -367,6 +367,6 @@ def _unescape(text: str) -> str:
         try:
             return " " if match[1] == "s" else chr(int(match[2], 16))
         except (TypeError, ValueError, OverflowError):
-            raise HardalignError(f"{text!r} has a backslash that escapes no character") from None
+            raise HardalignError(f"{text!r} has an invalid backslash escape") from None
 
     return _ESCAPE.sub(character, text)

@@ -25,10 +25,10 @@ LATTICE_CELLS = 1 << 21
 WINDOW = 8192
 """Results buffered at a time, so that words of similar length can share a batch."""
 WINDOW_CELLS = 1 << 24
-"""Maximum sum of their squared lengths, as each result holds a matrix: fewer if words are long."""
+"""Maximum sum of squared lengths of the buffered words, as each result holds a matrix."""
 BATCH_SYMBOLS = 3072
-"""Maximum source symbols of a batch, padding included. More costs memory and gains no speed; with
-fewer, threads wait for the GIL."""
+"""Maximum source symbols of a batch, including padding. More costs memory without gaining speed;
+with fewer, threads wait for the GIL."""
 BATCH_CELLS = 1 << 22
 """Maximum source symbols of a batch × size of the target alphabet."""
 PARTICLES = 256
@@ -62,7 +62,7 @@ class Batch:
     def scores(
         self, owners: Sequence[int], targets: Sequence[Sequence[int]]
     ) -> Iterator[list[float]]:
-        """Yield log p(y_i | y_<i, x) of the symbols of each target; ``owners`` are the words."""
+        """Yield log p(y_i | y_<i, x) of the symbols of each target; ``owners`` are their words."""
         lattices = self.follow(owners, targets)
         rows = (row for lattice in lattices for row in lattice.log_probs().tolist())
         for row, target in zip(rows, targets, strict=True):
@@ -71,18 +71,18 @@ class Batch:
     def pair_scores(self) -> Iterator[list[float]]:
         """Yield log p(y_i | y_<i, x) of each pair's own target, end included.
 
-        It is −inf from the first symbol on that the model cannot write.
+        Scores are −inf from the first symbol that the model cannot write.
         """
         targets = [pair.target for pair in self.sources]
         known = [t[: t.index(UNKNOWN)] if UNKNOWN in t else t[:-1] for t in targets]
         rows = self.scores(range(len(targets)), [[*target, END] for target in known])
         for row, target, part in zip(rows, targets, known, strict=True):
-            if UNKNOWN in target:  # the score of the end is that of the known prefix
+            if UNKNOWN in target:  # drop the score of END after the known prefix
                 row = row[:-1] + [-math.inf] * (len(target) - len(part))
             yield row
 
     def align(self, owners: Sequence[int], targets: Sequence[Sequence[int]]) -> Iterator[Aligned]:
-        """Yield the alignment of each target; ``owners`` are the words."""
+        """Yield the alignment of each target; ``owners`` are their words."""
         pairs = (
             pair
             for lattice in self.follow(owners, targets)
@@ -93,7 +93,7 @@ class Batch:
             yield Aligned(weights[:rows, :columns].astype(np.float64), path[:rows])
 
     def follow(self, owners: Sequence[int], targets: Sequence[Sequence[int]]) -> Iterator[Lattice]:
-        """Yield lattices of bounded size that cover all targets, in order, of words ``owners``."""
+        """Yield lattices of bounded size over all targets, in order; ``owners`` are their words."""
         width, start = self.words.symbols.shape[1], 0
         while start < len(targets):
             end, longest = start, 0
@@ -118,14 +118,14 @@ def in_batches(
 ) -> Iterator[Result]:
     """Return the result of each item of a stream, in order and in constant memory.
 
-    ``work`` maps the items of a batch, of similar ``length``, to results. Up to ``results`` answers
-    per item shrink the window; ``threads`` batches run at once.
+    ``work`` maps a batch of items of similar ``length`` to their results. ``results``, the maximum
+    number of answers per item, shrinks the window; ``threads`` batches run at once.
     """
     require_int("threads", threads, 1)
     symbols = max(1, min(BATCH_SYMBOLS, BATCH_CELLS // model.symbols))
 
     def jobs() -> Iterator[tuple[list[Item], list[int]]]:
-        """Yield the items of a window, and the indices of a batch in it."""
+        """Yield each batch as the items of its window and its indices into them."""
         stream, most = iter(items), max(1, WINDOW // results)
         while held := list(within(WINDOW_CELLS, islice(stream, most), lambda x: length(x) ** 2)):
             for places in batches_by_symbols([length(item) for item in held], symbols):
@@ -147,7 +147,7 @@ def in_batches(
 
 
 def within(limit: int, items: Iterable[Item], size: Callable[[Item], int]) -> Iterator[Item]:
-    """Yield items until their sizes reach a limit."""
+    """Yield items until their total size reaches a limit."""
     total = 0
     for item in items:
         yield item
@@ -184,7 +184,7 @@ def in_order(work: Callable[[Job], Result], jobs: Iterable[Job], threads: int) -
 class _OneBlasThread:
     """Limits BLAS to one thread while batches are computed, and restores the previous limit.
 
-    The matrix products are small, so that threads would cost several times what they save. Callers
+    The matrix products are small, so threads would cost several times what they save. Callers
     may overlap: the first one sets the limit, the last one restores it.
     """
 
@@ -217,7 +217,7 @@ def _blas_controller() -> Any:
 
 
 def _let_any_thread_limit() -> None:
-    """Let this thread set OpenBLAS's limit: threadpoolctl 3.8 leaves that to the first that did."""
+    """Let this thread set OpenBLAS's limit; threadpoolctl 3.8 allows only the first that did."""
     for library in _blas_controller().lib_controllers:
         if hasattr(library, "clear_controlling_thread"):
             library.clear_controlling_thread(force=True)
@@ -236,7 +236,7 @@ def log_likelihoods(model: Answering, pairs: Iterable[Encoded]) -> list[float]:
 
 
 def pair_length(pair: Encoded) -> int:
-    """Return the length of a pair in a batch."""
+    """Return the length of a pair: that of its longer side."""
     return max(len(pair.source), len(pair.target))
 
 

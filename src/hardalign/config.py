@@ -1,8 +1,7 @@
-"""Settings: one dataclass per thing, and a field is an option everywhere.
+"""Model and training settings, as dataclasses: plain data, no torch.
 
-The fields of ``ModelConfig`` and ``TrainingConfig`` are what ``hardalign train --set NAME=VALUE``,
-``hardalign.train``, plans and ``config.json`` know; a field's type is its check, by msgspec, and
-its help its documentation. Plain data, no torch.
+Every field of ``ModelConfig`` and ``TrainingConfig`` is an option of ``hardalign train --set``, of
+``hardalign.train``, in plans and in ``config.json``; msgspec validates it against its type.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from hardalign.errors import HardalignError
 
 T = TypeVar("T")
 Setting = str | float | bool | None
-"""What a setting may be; which of these, its field says."""
+"""Any type that a setting can have; each field declares its own."""
 Share = Annotated[float, Meta(ge=0, lt=1)]
 Width = Annotated[int, Meta(ge=1, le=100_000)]
 Layers = Annotated[int, Meta(ge=1, le=100)]
@@ -31,21 +30,21 @@ Recipe = Literal["auto", "paper"]
 TagPlace = Literal["inside", "beside"]
 
 DEFAULT_SYSTEM = "hard-hmm"
-"""The system that is trained when none is named."""
+"""The system to train if none is named."""
 
 
 def option(default: T, text: str) -> T:
-    """Declare a field with its default and its help."""
+    """Declare a field with its default and help text."""
     return field(default=default, metadata={"help": text})
 
 
 def _convert(name: str, value: Any, kind: Any, text: bool = False) -> Any:
-    """Return the value of a field, checked; ``text`` reads it from a string."""
+    """Validate and convert the value of a field; ``text`` parses it from a string."""
     if text and value == "none" and type(None) in get_args(kind):
         return None
     try:
         return msgspec.convert(value, kind, strict=not text)
-    except (msgspec.ValidationError, UnicodeEncodeError) as error:  # half a character
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:  # a lone surrogate
         what = str(error).removeprefix("Expected ").partition(", got")[0].replace("`", "")
         if str(error).startswith("Invalid enum"):
             what = " or ".join(map(str, get_args(kind)))
@@ -54,28 +53,28 @@ def _convert(name: str, value: Any, kind: Any, text: bool = False) -> Any:
 
 @cache
 def _kinds(owner: Any) -> dict[str, Any]:
-    """Return the fields of a dataclass with their types."""
+    """Return the types of a dataclass's fields, by name."""
     hints = get_type_hints(owner, include_extras=True)
     return {one.name: hints[one.name] for one in fields(owner)}
 
 
 class _Settings:
-    """Frozen settings, checked whenever they are made, that travel through JSON."""
+    """Frozen settings, validated on creation and serialisable as JSON."""
 
     _renamed: ClassVar[Mapping[str, str | None]] = {}
-    """What earlier versions called a field; None where there is none any more."""
+    """Field names of earlier versions with their present names; None if the field was removed."""
 
     def __post_init__(self) -> None:
         for name, kind in _kinds(type(self)).items():  # type: ignore[arg-type]
             object.__setattr__(self, name, _convert(name, getattr(self, name), kind))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the settings as JSON can hold them."""
+        """Return the settings as a JSON-serialisable dict."""
         return asdict(self)  # type: ignore[call-overload, no-any-return]
 
     @classmethod
     def from_dict(cls, values: object) -> Self:
-        """Rebuild settings that ``to_dict`` made, maybe in an earlier version."""
+        """Rebuild settings from ``to_dict``, possibly of an earlier version."""
         if not isinstance(values, dict):
             raise HardalignError(f"{cls.__name__} must be an object, not {values!r:.100}")
         renamed: dict[Any, Any] = {cls._renamed.get(k, k): value for k, value in values.items()}
@@ -87,7 +86,7 @@ class _Settings:
 
 @dataclass(frozen=True)
 class ModelConfig(_Settings):
-    """What a model is made of: the paper's hyperparameter table. The defaults are its *small*."""
+    """Model hyperparameters, as in the paper's table; the defaults are its *small* column."""
 
     system: str = option(DEFAULT_SYSTEM, "One of the systems that `hardalign info` lists.")
     embedding: Width = option(100, "Width of source and target embeddings, d_e.")
@@ -95,33 +94,33 @@ class ModelConfig(_Settings):
     encoder_layers: Layers = option(1, "Layers of the encoder LSTM.")
     decoder: Width = option(200, "Width of the decoder LSTM, d_h.")
     decoder_layers: Layers = option(1, "Layers of the decoder LSTM.")
-    dropout: Share = option(0.2, "Dropout of embeddings and decoder states.")
-    state_dropout: Share = option(0.0, "Dropout of the encoder's last states.")
+    dropout: Share = option(0.2, "Dropout on embeddings and decoder states.")
+    state_dropout: Share = option(0.0, "Dropout on the output states of the encoder.")
     symbol_dropout: Share = option(
-        0.0, "Share of target symbols hidden from the decoder, so that it looks at the source."
+        0.0, "Share of target symbols hidden from the decoder, to make it rely on the source."
     )
     unk_dropout: Share = option(
-        0.0, "How often a symbol that occurs once is read as unknown; frequent ones less often."
+        0.0, "Probability of reading a symbol that occurs once as unknown; lower for frequent ones."
     )
-    samples: Width = option(2, "Positions sampled at each step, where training samples any.")
+    samples: Width = option(2, "Positions sampled per step, if training samples positions.")
     copying: bool = option(False, "Let a source position also emit its own symbol.")
     tags: TagPlace = option(
-        "inside", "Tags inside the word, before its letters, or beside it, for the decoder alone."
+        "inside", "inside: tags precede the word's letters; beside: only the decoder reads them."
     )
     known_forms: Annotated[int, Meta(ge=0, le=100_000)] = option(
-        0, "Number of other forms of the lemma to read beside it, from the training data."
+        0, "Number of other forms of the lemma to read beside it, taken from the training data."
     )
     _renamed: ClassVar[Mapping[str, str | None]] = {"rare_dropout": "unk_dropout"}
 
 
 @dataclass(frozen=True)
 class TrainingConfig(_Settings):
-    """How a model is trained. ``hardalign.training.recipe`` says what each recipe makes of it."""
+    """Training hyperparameters; ``hardalign.training.recipe`` has the values of each recipe."""
 
     recipe: Recipe = option(
-        "auto", "auto: one cosine, by the amount of data; paper: the paper's, halving the rate."
+        "auto", "auto: cosine decay, by the amount of data; paper: the paper's, halving the rate."
     )
-    epochs: Count = option(10, "Passes over the data (paper: at most); 0 writes the random model.")
+    epochs: Count = option(10, "Passes over the data (paper: at most); 0 saves an untrained model.")
     batch_size: AtLeastOne = option(32, "Pairs per step.")
     learning_rate: Positive = option(
         3e-3, "Learning rate of Adam: the peak (auto) or the initial one (paper)."
@@ -129,26 +128,26 @@ class TrainingConfig(_Settings):
     warmup: Share = option(0.1, "Share of the steps in which the rate rises to its peak (auto).")
     weight_decay: Share = option(0.0, "Weight decay of AdamW.")
     clip: Positive | None = option(
-        None, "Largest norm of the gradient, of the mean over pairs (auto) or symbols (paper)."
+        None, "Clip the gradient to this norm: of the mean over pairs (auto) or symbols (paper)."
     )
-    patience: AtLeastOne = option(1, "Epochs without progress until the rate is halved (paper).")
+    patience: AtLeastOne = option(1, "Epochs without improvement until the rate is halved (paper).")
     min_learning_rate: Annotated[float, Meta(ge=0, le=1)] = option(
-        1e-5, "Training ends when the rate falls below it (paper)."
+        1e-5, "Stop training when the rate falls below this (paper)."
     )
     hallucinate: Count = option(
         0, "Number of hallucinated examples to add: real affixes around random stems."
     )
     seed: Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)] = option(
-        0, "Weights, order and dropout follow from it."
+        0, "Random seed for weights, data order and dropout."
     )
     threads: Annotated[int, Meta(ge=1, le=1024)] | None = option(
-        None, "Processor threads; the last digits of the weights depend on their number."
+        None, "CPU threads; the last digits of the weights depend on how many."
     )
     _renamed: ClassVar[Mapping[str, str | None]] = {"invent": "hallucinate", "average": None}
 
     @classmethod
     def from_dict(cls, values: object) -> Self:
-        """Rebuild settings; before 0.3 the paper's recipe was the only one."""
+        """Rebuild settings; without a recipe they predate 0.3, which had only the paper's."""
         if isinstance(values, dict):
             values = {"recipe": "paper", **values}
         return super().from_dict(values)
@@ -162,18 +161,18 @@ SIZES = {
 }
 """The two columns of the paper's hyperparameter table."""
 LEARNING_ONLY = frozenset({"dropout", "state_dropout", "symbol_dropout", "unk_dropout", "samples"})
-"""Settings of a model that change nothing in what it is, only how it learns."""
+"""Model settings that affect only training, not the trained model itself."""
 SETTINGS = {
     name: (owner, field.metadata["help"])
     for owner in (ModelConfig, TrainingConfig)
     for field in fields(owner)
     if (name := field.name) != "system"
 }
-"""Every setting by name, with the dataclass that it is a field of and its help."""
+"""Every setting by name, with its dataclass and help text."""
 
 
 def find_size(name: str) -> ModelConfig:
-    """Return the settings of a size."""
+    """Return the model settings of a named size."""
     if name not in SIZES:
         raise HardalignError(f"no size is called {name!r}; there are {', '.join(SIZES)}")
     return SIZES[name]
@@ -182,10 +181,10 @@ def find_size(name: str) -> ModelConfig:
 def check_settings(
     settings: Mapping[str, Any], *, text: bool = False, others: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Return settings by name with values of their types; 5 and 5.0 become equal.
+    """Validate settings by name and convert them to their types: 5 and 5.0 become the same.
 
-    ``text`` reads values from strings, as on the command line; ``others`` are further names with
-    their types. An unknown name is refused with the nearest one.
+    ``text`` parses values from strings, as on the command line; ``others`` are further names with
+    their types. The error for an unknown name suggests the nearest one.
     """
     known = {name: _kinds(owner)[name] for name, (owner, _) in SETTINGS.items()}
     known.update(others or {})
@@ -199,5 +198,5 @@ def check_settings(
 
 
 def fields_of(owner: type, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of some settings that are fields of ``ModelConfig`` or ``TrainingConfig``."""
+    """Return the settings that are fields of ``owner``: ``ModelConfig`` or ``TrainingConfig``."""
     return {name: value for name, value in settings.items() if SETTINGS[name][0] is owner}

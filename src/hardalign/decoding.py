@@ -1,4 +1,4 @@
-"""Decoding, step by step: greedy, by samples, and with a beam."""
+"""Step-by-step decoding: greedy search, sampling and beam search."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Hypothesis:
 
 
 class History:
-    """Back-pointers of a search: a tree of prefixes, from which strings are read off at the end."""
+    """Back-pointers of a search: a tree of prefixes from which the strings are read at the end."""
 
     def __init__(self, step_action: int) -> None:
         self._step_action, self._size = step_action, 0
@@ -43,7 +43,7 @@ class History:
     def visit(self, parents: Ints, actions: Ints, alpha: Floats) -> Ints:
         """Add a prefix for each parent [N] (−1: none) and action [N]; return their ids [N].
 
-        ``alpha`` [N, J] is that of the step which follows the action.
+        ``alpha`` [N, J] is the alpha of the step after the action.
         """
         self._visits.append((parents, actions, alpha))
         first, self._size = self._size, self._size + len(parents)
@@ -96,8 +96,8 @@ def sample(batch: Batch, which: Ints, noise: Floats) -> list[Hypothesis]:
 
 
 def uniform_noise(seeds: Sequence[Sequence[int]], lengths: Sequence[int]) -> Floats:
-    """Return the noise of ``sample``; each row depends on its own seed and source length alone."""
-    # A number for each symbol up to the limit, and for a STEP over each source symbol.
+    """Return the noise of ``sample``; each row depends only on its own seed and source length."""
+    # One number for each symbol up to the limit, and for a STEP over each source symbol.
     steps = [(LENGTH_LIMIT + 1) * length for length in lengths]
     noise = np.zeros((len(seeds), max(steps)))
     for row, seed, count in zip(noise, seeds, steps, strict=True):
@@ -138,9 +138,9 @@ CANDIDATE = np.dtype(
     [
         ("score", np.float64),  # log-probability; −inf in empty cells
         ("prefix", np.int64),  # id in the history
-        ("action", np.int64),  # that follows the prefix
-        ("written", np.int64),  # number of symbols, the action's included
-        ("spelled", np.int64),  # hash of the symbols, shared by all paths that write a string
+        ("action", np.int64),  # that extends the prefix
+        ("written", np.int64),  # number of symbols, including the action's
+        ("spelled", np.int64),  # hash of the symbols, the same for all paths of a string
     ]
 )
 """A hypothesis of a beam search: a prefix and one more action."""
@@ -160,15 +160,15 @@ def beam_search(
 ) -> list[list[Hypothesis]]:
     """Return the ``keep`` most probable strings found by a beam for the words ``which`` [W].
 
-    At every step the ``width`` best continuations of a word go on; ends among the ``width`` best
-    are kept. As log-probabilities only fall, a word is done once no hypothesis can still be among
-    the strings wanted: ``keep``, or fewer that cover the ``mass``. Ties go to the better
-    hypothesis, then to the lower symbol, so that width 1 is greedy search. If no string was
-    finished, the best one that was cut off is the only answer.
+    At every step, the ``width`` best unfinished continuations of a word survive; finished ones are
+    kept if they are among the ``width`` best of all. As log-probabilities only fall, a word is done
+    once no hypothesis can still be among the strings wanted: the ``keep`` best, or fewer that cover
+    the ``mass``. Ties go to the better hypothesis, then to the lower symbol, so width 1 is greedy
+    search. If no string was finished, the best truncated one is the only result.
 
-    In models with a STEP action, hypotheses are paths, and paths of the same string are summed as
-    they end, which gives a lower bound. Otherwise, where one string is wanted, greedy search goes
-    first, and hypotheses below its score are dropped, which halves the work.
+    With a STEP action, hypotheses are paths; finished paths of the same string are summed, which
+    gives a lower bound. Without one, if only one string is wanted, greedy search runs first and
+    hypotheses below its score are pruned, which halves the work.
     """
     model, limit = batch.model, batch.limits[which]
     many_paths = model.step_action >= 0
@@ -179,7 +179,7 @@ def beam_search(
         floor[:] = [one.log_prob - SLACK if one.finished else -np.inf for one in greedy_strings]
     history = History(model.step_action)
     ended, cut_off = (np.full((len(which), width), EMPTY) for _ in range(2))
-    word = np.arange(len(which))  # [W] those not done
+    word = np.arange(len(which))  # [W] those not yet done
     beam = np.full((len(which), 1), EMPTY)
     beam["score"] = 0.0
     state, rows = model.start(batch.memory), which
@@ -188,7 +188,7 @@ def beam_search(
         extended = beam[alive]
         step = model.step(state, rows, extended["action"], tolerance)
         prefixes = history.visit(extended["prefix"], extended["action"], step.alpha)
-        # Each hypothesis has one end, so at least half of twice the width go on.
+        # Each hypothesis has one end, so at least ``width`` of these continuations are unfinished.
         beam = _continued(beam, alive, prefixes, step.log_probs, 2 * width, model.step_action)
         ends = beam["action"] == END
         _collect(ended, word, _only(beam, ends & (np.arange(ends.shape[1]) < width)), many_paths)
@@ -205,7 +205,7 @@ def beam_search(
     done = ended["score"][:, :1] > -np.inf
     best = np.where(done, ended, cut_off)[:, :keep]
     wanted = best["score"] > -np.inf
-    wanted[:, 1:] &= done  # one string that was cut off is enough
+    wanted[:, 1:] &= done  # at most one truncated string
     found = best[wanted]
     strings = iter(history.hypotheses(found["prefix"], found["action"], found["score"]))
     lists = [list(islice(strings, count)) for count in wanted.sum(1).tolist()]
@@ -213,7 +213,7 @@ def beam_search(
 
 
 def _only(candidates: Candidates, mask: Bools) -> Candidates:
-    """Empty the cells [W, K] where a mask is false."""
+    """Return a copy of candidates [W, K], emptied where a mask is false."""
     candidates = candidates.copy()
     candidates["score"][~mask] = -np.inf
     return candidates
@@ -224,8 +224,8 @@ def _continued(
 ) -> Candidates:
     """Return the best ``count`` continuations of each word's candidates [W, B].
 
-    Of the N cells that are ``alive``, ``prefixes`` [N] are the ids in the history and ``log_probs``
-    [N, V] the distributions of the next action.
+    For the N cells that are ``alive``, ``prefixes`` [N] are their ids in the history and
+    ``log_probs`` [N, V] the distributions of the next action.
     """
     actions = log_probs.shape[1]
     row = np.maximum(alive.cumsum() - 1, 0).reshape(alive.shape)  # [W, B] of log_probs
@@ -249,7 +249,7 @@ _MIX = np.int64(0x9E3779B97F4A7C15 - (1 << 64))
 
 
 def best_columns(scores: Floats, count: int) -> Ints:
-    """Return the columns [W, count] of the largest scores, best first, ties in order."""
+    """Return the columns [W, count] of the largest scores, best first, ties by column."""
     if scores.shape[1] <= 4 * count:
         return np.argsort(-scores, 1, kind="stable")[:, :count]
     top = np.argpartition(-scores, count - 1, 1)[:, :count]
@@ -258,7 +258,7 @@ def best_columns(scores: Floats, count: int) -> Ints:
     columns = np.take_along_axis(top, np.argsort(-values, 1, kind="stable"), 1)
     least = values.min(1)
     tied = ((scores >= least[:, None]).sum(1) > count) & (least > -np.inf)
-    if tied.any():  # a partition picks arbitrary ones of equal scores
+    if tied.any():  # a partition picks arbitrarily among equal scores
         columns[tied] = np.argsort(-scores[tied], 1, kind="stable")[:, :count]
     return columns
 
@@ -267,7 +267,7 @@ def best_columns(scores: Floats, count: int) -> Ints:
 def _collect(found: Candidates, word: Ints, new: Candidates, merge: bool) -> None:
     """Add complete candidates [W, K] of some words [W] to the best found so far, in place.
 
-    With ``merge``, the paths of a string are summed in the first of its cells.
+    With ``merge``, the paths of a string are summed into the first of its cells.
     """
     some = (new["score"] > -np.inf).any(1)
     if not some.any():
@@ -289,15 +289,15 @@ def _can_still_win(
 ) -> Bools:
     """Return which hypotheses [W, B] may still lead to one of the strings wanted.
 
-    The threshold is the worst of the ``keep`` best of ``ended`` [W, width], or the last one that
-    the ``mass`` needs.
+    The threshold is the worst of the ``keep`` best of ``ended`` [W, width], or the last one
+    needed to cover the ``mass``.
     """
     best = ended[:, :keep]
     last = (np.exp(best).cumsum(1) < mass).sum(1, keepdims=True)
     to_beat = np.take_along_axis(best, np.minimum(last, keep - 1), 1)  # [W, 1]
     if not many_paths:
         return np.asarray(scores > to_beat)
-    # All paths of a word may yet end in one string, even one that has ended before.
+    # All paths of a word may still end in the same string, even one that has already ended.
     runner_up = ended[:, keep] if keep < ended.shape[1] else np.full(len(ended), -np.inf)
     with np.errstate(divide="ignore"):
         joined = np.logaddexp(logsumexp(scores, 1), runner_up)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class HardalignError(Exception):
-    """A mistake that the user can correct; the command prints it on one line and exits with 2."""
+    """A mistake the user can correct; the command prints it on one line and exits with status 2."""
 
 
 class InputError(HardalignError):
@@ -20,7 +20,7 @@ class InputError(HardalignError):
 
 
 class MissingPackageError(HardalignError):
-    """A package that an extra of hardalign provides is not installed."""
+    """A package that belongs to one of hardalign's extras is not installed."""
 
     def __init__(self, what: str, package: str | None, extra: str) -> None:
         advice = f"run {install_command(extra)}"
@@ -28,10 +28,10 @@ class MissingPackageError(HardalignError):
 
 
 def install_command(extra: str) -> str:
-    """Return the pip command that adds an extra to this installation.
+    """Return the pip command that installs an extra into this installation.
 
-    A copy installed from a folder or file is extended from there: on the package index there may
-    be another version, or a stranger's package of this name.
+    For a copy installed from a folder or file it names that place: the package index may have
+    another version, or somebody else's package of the same name.
     """
     import json
     import shlex
@@ -65,6 +65,6 @@ def require_int(name: str, value: object, least: int, most: int | None = None) -
 
 
 def require_type(kind: type, value: object) -> None:
-    """Require an instance of a type; a string is no iterable."""
+    """Require an instance of a type; a string does not count as an iterable."""
     if not isinstance(value, kind) or isinstance(value, str):
         raise HardalignError(f"expected {kind.__name__}, not {value!r:.50}; see `example`")

@@ -1,4 +1,4 @@
-"""Whole files or none, checksums, JSON, records in JSON, and locks on folders."""
+"""Atomic writes, checksums, JSON, records in JSON, and folder locks."""
 
 from __future__ import annotations
 
@@ -23,32 +23,31 @@ from hardalign.errors import HardalignError
 
 try:
     import fcntl
-except ImportError:  # Windows, which lets nobody remove a file that is open
+except ImportError:  # Windows, where an open file cannot be removed
     fcntl = None  # type: ignore[assignment]
 
 FRAGMENT = ".part"
-"""Ends the names of files that are still being written; a killed process leaves such a file."""
+"""Suffix of a file that is still being written; a killed process leaves it behind."""
 JSON_LIMIT = 1 << 26
-"""Bytes of the largest JSON file that is read."""
+"""Maximum size in bytes of a file read whole, such as JSON."""
 JSON_DEPTH = 50
-"""How deep lists and objects may be nested in it."""
+"""Maximum nesting depth of JSON lists and objects."""
 LOCK, HOLDER = ".lock", ".holder"
-"""The file that is locked, and who has locked it: some systems let nobody read a locked file."""
+"""The lock file, and a file that names its holder: some systems forbid reading a locked file."""
 _GRACE = 0.5
-"""Seconds for a holder to say who it is, or to end: a killed process drops its locks one by one."""
+"""Seconds a holder has to name itself, or to exit: a killed process drops its locks one by one."""
 
 Record = TypeVar("Record")
 
 
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file for writing that appears under its name only once it is complete.
+    """Open a file for atomic writing.
 
-    It is written beside ``path`` and renamed over it at the end. If anything fails, a full disk or
-    an interrupt, what stood at ``path`` before still stands there and no fragment is left; only a
-    process that is killed leaves one, which the next that writes the file removes. A file that is
-    replaced keeps its mode, and a symbolic link goes on pointing to it. What is no regular file, a
-    device or a pipe, is written to as it is.
+    A fragment beside ``path`` is renamed over it once complete. On failure, such as a full disk or
+    an interrupt, the old file stays and the fragment is removed; only a killed process leaves one,
+    which the next write of the file removes. A replaced file keeps its mode, and a symbolic link
+    still points to it. What is not a regular file (a device or a pipe) is written to in place.
     """
     with os_errors_named(path, "written"):
         before = _status(path)
@@ -57,7 +56,7 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
                 yield file
             return
         target = Path(os.path.realpath(path))
-        # The name is cut because it grows here, and may already be as long as names can be.
+        # Truncated, because the name grows here and may already have the maximum length.
         beginning = f".{target.name[:60]}."
         remove_fragments(target.parent, beginning)
         mode = 0o666 if before is None else stat.S_IMODE(before.st_mode) & 0o777
@@ -73,7 +72,7 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
 
 
 def remove_fragments(folder: Path, beginning: str = ".") -> None:
-    """Remove what killed processes left in a folder: fragments that nobody is writing any more."""
+    """Remove the fragments that killed processes left in a folder."""
     with contextlib.suppress(OSError):
         for fragment in folder.iterdir():
             if fragment.name.startswith(beginning) and fragment.name.endswith(FRAGMENT):
@@ -82,7 +81,7 @@ def remove_fragments(folder: Path, beginning: str = ".") -> None:
 
 
 def _remove_abandoned(fragment: Path) -> None:
-    """Remove a fragment, or raise an ``OSError`` if its writer lives or that cannot be known."""
+    """Remove a fragment; raise an ``OSError`` if its writer is, or may be, still alive."""
     if fcntl is None:
         fragment.unlink()
         return
@@ -96,9 +95,9 @@ def _remove_abandoned(fragment: Path) -> None:
 
 @contextlib.contextmanager
 def _new_fragment(folder: Path, beginning: str, mode: int) -> Iterator[tuple[Path, int]]:
-    """Create a fragment and open it, locked until it has its place; if that fails, it is removed.
+    """Create and open a fragment, locked until the context ends; remove it on failure.
 
-    The lock is dropped by the death of whoever holds it.
+    The lock is released if the process dies.
     """
     keeper = None
     fragment = folder / f"{beginning}{secrets.token_hex(4)}{FRAGMENT}"
@@ -110,7 +109,7 @@ def _new_fragment(folder: Path, beginning: str, mode: int) -> Iterator[tuple[Pat
             keeper = os.dup(handle)  # the lock must outlast the writing
             with contextlib.suppress(OSError):  # a file system without locks
                 fcntl.flock(keeper, fcntl.LOCK_EX)
-            if os.fstat(keeper).st_nlink == 0:  # taken for abandoned before it was locked
+            if os.fstat(keeper).st_nlink == 0:  # removed as abandoned before it was locked
                 os.close(handle)
                 os.close(keeper)
                 keeper = None
@@ -125,7 +124,7 @@ def _new_fragment(folder: Path, beginning: str, mode: int) -> Iterator[tuple[Pat
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a whole file or none."""
+    """Write a file atomically."""
     with whole_file(path) as file:
         file.write(content)
 
@@ -143,13 +142,13 @@ def read_bytes(path: Path) -> bytes:
 
 
 def check_regular(path: Path) -> None:
-    """Refuse what may have no end, or cannot be read twice: devices, pipes and folders."""
+    """Reject devices and pipes, which may be endless or readable only once, and folders."""
     if path.exists() and not path.is_file():
         raise HardalignError(f"{path}: is not a regular file")
 
 
 def make_folder(path: Path) -> None:
-    """Create a folder and its parents, or say why that cannot be."""
+    """Create a folder and its parents, or raise an error that says why not."""
     with os_errors_named(path, "written"):
         if path.exists() and not path.is_dir():
             raise HardalignError(f"{path}: is a file, not a folder; choose another one")
@@ -168,7 +167,7 @@ _ADVICE = {
 
 @contextlib.contextmanager
 def os_errors_named(path: Path, action: str) -> Iterator[None]:
-    """Turn an ``OSError`` into one line: ``path`` cannot be read, or written."""
+    """Turn an ``OSError`` into a one-line error: ``path`` cannot be read, or written."""
     try:
         yield
     except OSError as error:
@@ -180,7 +179,7 @@ def os_errors_named(path: Path, action: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def located(place: object) -> Iterator[None]:
-    """Put a place, such as a file or a key, in front of messages about what is there."""
+    """Prefix error messages with a place, such as a file or a key."""
     try:
         yield
     except HardalignError as error:
@@ -188,15 +187,15 @@ def located(place: object) -> Iterator[None]:
 
 
 def sha256(content: bytes) -> str:
-    """Return a checksum in hexadecimal."""
+    """Return the SHA-256 checksum in hexadecimal."""
     return hashlib.sha256(content).hexdigest()
 
 
-_BINARY: int = getattr(os, "O_BINARY", 0)  # Windows would otherwise change line ends
+_BINARY: int = getattr(os, "O_BINARY", 0)  # Windows would otherwise translate line endings
 
 
 def _status(path: Path) -> os.stat_result | None:
-    """Return what is at a path, links followed; None if there is nothing."""
+    """Return the status of a path, following links; None if nothing is there."""
     try:
         return path.stat()
     except FileNotFoundError:
@@ -204,9 +203,9 @@ def _status(path: Path) -> os.stat_result | None:
 
 
 def _is_stream(path: Path, status: os.stat_result | None) -> bool:
-    """Return whether to write to what is there instead of replacing it.
+    """Return whether to write to a path in place instead of replacing it.
 
-    Under /dev and /proc even a regular file is one that somebody holds open, such as /dev/stdout.
+    Under /dev and /proc, even a regular file is one that a process holds open, such as /dev/stdout.
     """
     if status is None or stat.S_ISDIR(status.st_mode):
         return False
@@ -214,7 +213,7 @@ def _is_stream(path: Path, status: os.stat_result | None) -> bool:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Have a rename survive a power cut, where the system can: Windows opens no folders."""
+    """Make a rename survive a power cut, where possible: Windows cannot open folders."""
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -224,12 +223,12 @@ def _sync_folder(folder: Path) -> None:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write a value as readable JSON, whole or not at all."""
+    """Write a value as indented JSON, atomically."""
     write_bytes(path, json_bytes(value))
 
 
 def json_bytes(value: Any) -> bytes:
-    """Return a value as readable JSON; file names that are not UTF-8 survive in it."""
+    """Return a value as indented JSON; file names that are not UTF-8 survive."""
     text = json.dumps(value, ensure_ascii=False, indent=2) + "\n"
     return text.encode(errors="surrogatepass")
 
@@ -240,7 +239,7 @@ def read_json(path: Path) -> Any:
 
 
 def parse_json(content: str | bytes, path: Path) -> Any:
-    """Return the value of JSON that was read from ``path``."""
+    """Parse JSON that was read from ``path``."""
     try:
         value = json.loads(content, parse_constant=_refuse)
         if not _is_deep(value, JSON_DEPTH):
@@ -257,9 +256,9 @@ def _refuse(constant: str) -> None:
 
 
 def build_record(kind: type[Record], values: object, what: str, *, extra: bool = False) -> Record:
-    """Build a dataclass, called ``what`` in messages, from its JSON object, checked by msgspec.
+    """Build a dataclass, called ``what`` in messages, from a JSON object, validated by msgspec.
 
-    ``extra`` passes over keys that it has no field for, as other versions may write.
+    ``extra`` ignores unknown keys, which other versions may have written.
     """
     if isinstance(values, dict) and not extra:
         known = {field.name for field in fields(kind)}  # type: ignore[arg-type]
@@ -272,7 +271,7 @@ def build_record(kind: type[Record], values: object, what: str, *, extra: bool =
 
 
 def _is_deep(value: Any, levels: int) -> bool:
-    """Return whether there are lists or objects below so many levels of them."""
+    """Return whether lists and objects are nested more than ``levels`` deep."""
     if not isinstance(value, (dict, list)):
         return False
     children = value.values() if isinstance(value, dict) else value
@@ -280,16 +279,16 @@ def _is_deep(value: Any, levels: int) -> bool:
 
 
 class BusyError(HardalignError):
-    """Another process is at work in the folder."""
+    """Another process is using the folder."""
 
 
 @contextlib.contextmanager
 def locked(folder: Path, holder: str) -> Iterator[None]:
-    """Hold a folder, which is created if need be, as long as the context lasts.
+    """Lock a folder for the duration of the context, creating it if necessary.
 
-    ``holder`` names what this process works for. A process that works for the same, such as a
-    predecessor that is about to die, is waited for; any other is named in a ``BusyError``. The
-    lock's file stays in the folder: removing it would not be safe.
+    ``holder`` names the job of this process. If another process holds the lock for the same job,
+    such as a predecessor about to die, wait for it; otherwise raise a ``BusyError`` that names it.
+    The lock file stays in the folder: removing it would not be safe.
     """
     from filelock import FileLock, Timeout
 
@@ -314,7 +313,7 @@ def locked(folder: Path, holder: str) -> Iterator[None]:
                 raise
     try:
         with os_errors_named(folder, "written"):
-            # Whatever is there, a link or a pipe, is not written to.
+            # If a link or a pipe is there, it must not be written to.
             (folder / HOLDER).unlink(missing_ok=True)
         write_json(folder / HOLDER, record)
         yield
@@ -325,7 +324,7 @@ def locked(folder: Path, holder: str) -> Iterator[None]:
 
 
 def _read_holder(path: Path) -> dict[str, Any]:
-    """Return who holds the lock; nothing where nobody can know, as just after it was taken."""
+    """Return who holds the lock; empty if unknown, as just after it was taken."""
     try:
         record = read_json(path)
     except HardalignError:
@@ -337,4 +336,4 @@ def _described(record: dict[str, Any]) -> str:
     who = "another process"
     if {"process", "machine", "command"} <= record.keys():
         who = f"process {record['process']} on {record['machine']} ({record['command']})"
-    return f"{who} is at work in this folder; wait for its end, or choose another folder"
+    return f"{who} is at work in this folder; wait until it ends, or choose another folder"

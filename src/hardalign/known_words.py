@@ -1,4 +1,4 @@
-"""Answers from a lexicon for the words that it has, and from the model for all others."""
+"""Answers from a lexicon for known words, and from the model for all others."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hardalign.predictor import Predictor
 
 SKIPPED = 3
-"""Letters in a row that are worth a warning if they produced nothing."""
+"""Minimum run of unaligned letters that is worth a warning."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class _Options:
     threads: int
 
     def needs_model(self, example: Example) -> bool:
-        """Whether the model is asked for an example, whose targets are those of the lexicon."""
+        """Whether to ask the model about an example, whose targets come from the lexicon."""
         return not example.targets or (self.fill and len(example.targets) < self.search.most)
 
 
@@ -52,23 +52,23 @@ def respond(
     threads: int = 1,
     first: int = 0,
 ) -> Iterator[list[Prediction]]:
-    """Answer a stream as ``Predictor.answers`` does, but known words from the predictor's lexicon.
+    """Answer a stream like ``Predictor.answers``, with known words from the predictor's lexicon.
 
     Blanks around a word are dropped; sources with blanks (or _) inside are answered word by word,
-    without alignments. Letters that the model does not have are replaced by similar ones (*café* is
-    read as *cafe*), unless it can copy them; ``folding`` counts them. Samples always come from the
+    without alignments. Out-of-vocabulary letters are replaced by similar ones (*café* is read as
+    *cafe*), unless the model can copy them; ``folding`` counts them. Samples always come from the
     model.
 
     Unless ``exact``, the ``log_prob`` of known words may be 0. Their pronunciations are ``ranked``
-    by probability, or in the lexicon's order; with ``fill``, the model's strings come after them if
-    the search wants more.
+    by probability, or in the lexicon's order; with ``fill``, the model's strings follow if the
+    search wants more.
     """
     require_type(Iterable, examples)
     require_type(Search, search)
     folding = folding or Folding(predictor.description.vocabulary.source)
     stream = ((example, _parts(predictor, example, search)) for example in examples)
     for count, group in groupby(stream, lambda one: len(one[1]) if search.mass else 1):
-        # Words that each cover this share cover the mass together.
+        # If each word covers this share, together they cover the mass.
         share = replace(search, mass=search.mass and search.mass ** (1 / count))
         options = _Options(share, alignments, exact, ranked, fill, threads)
         while window := list(within(WINDOW, group, lambda one: len(one[1]))):
@@ -79,8 +79,8 @@ def respond(
                 for _ in own[1:]:
                     answers = _joined(example, answers, next(found), share)
                 yield search.wanted(answers) if len(own) > 1 else answers
-            # Exhaust it: closing a generator that is dropped would wait for its threads in a place
-            # where Python loses signals.
+            # Exhaust it: closing a dropped generator would wait for its threads where Python loses
+            # signals.
             next(found, None)
             first += len(window)
 
@@ -98,7 +98,7 @@ def look_up(predictor: Predictor, example: Example, folding: Folding | None = No
 
 
 def may_skip(prediction: Prediction) -> bool:
-    """Whether attention jumps over so many letters that they may have produced nothing."""
+    """Whether attention jumps over enough letters that they may be unaligned."""
     if not prediction.alpha.size:
         return False
     attended = prediction.alpha[:-1].argmax(1).tolist()
@@ -109,10 +109,10 @@ def may_skip(prediction: Prediction) -> bool:
 def skipped_letters(
     predictor: Predictor, suspects: Sequence[Prediction]
 ) -> list[tuple[str, list[str]]]:
-    """Return sources with the runs of ``SKIPPED`` letters or more that produced nothing.
+    """Return sources with their unaligned runs of ``SKIPPED`` letters or more.
 
-    All are aligned, which takes time; ``may_skip`` says for which that is worth while. Where known
-    forms are read beside the source, attention tells nothing of its letters.
+    All suspects are aligned, which is slow; ``may_skip`` tells which are worth it. If known forms
+    are read beside the source, attention says nothing about its letters.
     """
     if predictor.description.known_forms is not None:
         return []
@@ -126,12 +126,12 @@ def skipped_letters(
 
 
 def is_blank(symbol: str) -> bool:
-    """Whether a symbol stands between words: *New York*, *new_york*."""
+    """Whether a symbol separates words: *New York*, *new_york*."""
     return symbol.isspace() or symbol == "_"
 
 
 def _parts(predictor: Predictor, example: Example, search: Search) -> list[Example]:
-    """Split a source at blanks, if the model reads single words and no lexicon has it."""
+    """Split a source at blanks, if the model reads single words and the lexicon lacks it."""
     require_type(Example, example)
     source, description = example.source, predictor.description
     if len("".join(source).replace("_", " ").split()) < 2:  # most are single words
@@ -209,7 +209,7 @@ def _joined(
 ) -> list[Prediction]:
     """Combine the answers to the first parts of a source with those to the next part.
 
-    Only pairs that may be wanted are, of the k-th best of one side the first ``most`` / k.
+    Only pairs that may be wanted are formed: the k-th best of ``one`` with the first ``most`` / k.
     """
     one, other = (sorted(own, key=lambda answer: -answer.log_prob) for own in (one, other))
     joined = [

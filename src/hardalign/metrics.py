@@ -2,7 +2,7 @@
 
 ACC, WER, PER, MFS and MLD are counted in symbols, not characters: the phoneme ``AE1`` is one. A
 prediction is compared with the *closest* of its references: the one at the smallest edit distance,
-and of those the longest, so the order of the references never matters.
+the longest in case of a tie, so the order of the references never matters.
 
 Two systems are compared by the paired differences of their items:
 
@@ -34,10 +34,10 @@ from hardalign.data.text import Symbols
 
 DRAWS = 10_000
 RESAMPLES = 1000
-"""Of the intervals of a single system."""
+"""Bootstrap resamples for the intervals of a single system."""
 SEED = 0
 BINS = 10
-"""Of the calibration error."""
+"""Bins of the calibration error."""
 LEVEL = 0.05
 """Differences with a smaller p are significant."""
 TEST = f"approximate randomisation over items, two-sided, {DRAWS:,} draws, seed {SEED}"
@@ -67,7 +67,7 @@ class Item:
 
     @property
     def f_score(self) -> float:
-        """FS of the paper's appendix on MFS; 1 where both strings are empty.
+        """FS of the paper's appendix on MFS; 1 if both strings are empty.
 
         The harmonic mean of LCS / |r| and LCS / |c| with LCS = (|c| + |r| - ED) / 2.
         """
@@ -86,7 +86,7 @@ class Metrics:
     wer: float
     """Word error rate in percent: 100 - acc."""
     per: float
-    """Phoneme error rate, word mean of distance / reference length: the paper's, as 0.073."""
+    """Phoneme error rate as in the paper (0.073): word mean of distance / reference length."""
     per_corpus: float
     """Phoneme error rate, corpus level: sum of distances / sum of reference lengths."""
     mfs: float
@@ -100,7 +100,7 @@ class Metrics:
 
 
 def score_item(prediction: Sequence[str], references: Sequence[Sequence[str]]) -> Item:
-    """Score a prediction against the closest of its references, at least one."""
+    """Score a prediction against the closest of its one or more references."""
     if not references:
         raise ValueError("an item needs at least one reference")
     # rapidfuzz compares symbols by their 64-bit hashes: whole symbols, whatever their spelling.
@@ -111,7 +111,7 @@ def score_item(prediction: Sequence[str], references: Sequence[Sequence[str]]) -
 
 
 def judge(predictions: Sequence[Symbols], items: Sequence[Example], layout: Format) -> list[Item]:
-    """Score what a model wrote, in whole symbols, also where it writes their parts."""
+    """Score predictions in whole symbols, even if the model writes parts of symbols."""
     return [
         score_item(layout.counted(said), [layout.counted(target) for target in item.targets])
         for said, item in zip(predictions, items, strict=True)
@@ -150,7 +150,7 @@ def summarize(items: Sequence[Item]) -> Metrics:
 
 
 def intervals(items: Sequence[Item]) -> dict[str, tuple[float, float]]:
-    """Return 95% percentile bootstrap intervals over items by metric."""
+    """Return a 95% percentile bootstrap interval over items for each metric."""
     figures = [
         (100.0 * i.correct, i.error_rate, i.distance, i.reference_length, i.f_score) for i in items
     ]
@@ -167,7 +167,7 @@ def intervals(items: Sequence[Item]) -> dict[str, tuple[float, float]]:
 def calibration_error(confidences: Sequence[float], correct: Sequence[bool]) -> float:
     """Return the expected calibration error of whole predictions, 0 to 1.
 
-    Σ_b n_b / n · |right_b / n_b - confidence_b / n_b| over bins of equal width of the confidence,
+    Σ_b n_b / n · |right_b / n_b - confidence_b / n_b| over equal-width bins of the confidence,
     p(prediction | source).
 
     >>> calibration_error([0.9, 0.9], [True, False])
@@ -205,7 +205,7 @@ def compare(differences: Sequence[Floats]) -> Comparison:
     for items in differences:
         flipped += _flipped_means(items, signs)
         resampled += _resampled_means(items, samples)
-    # A draw that equals the observed difference must count, whatever the rounding of its sum.
+    # A draw equal to the observed difference must count, whatever the rounding of its sum.
     as_large = np.abs(flipped / len(differences)) >= abs(difference) - 1e-12
     low, high = np.quantile(resampled / len(differences), [0.025, 0.975])
     return Comparison(
@@ -220,7 +220,7 @@ def compare(differences: Sequence[Floats]) -> Comparison:
 
 
 def compare_all(differences: Mapping[K, Sequence[Floats]]) -> dict[K, tuple[Comparison, float]]:
-    """Run ``compare`` for several pairs of systems; return each p also corrected by ``holm``."""
+    """Run ``compare`` for several pairs of systems; return them with p corrected by ``holm``."""
     tests = {key: compare(data_sets) for key, data_sets in differences.items()}
     corrected = holm({key: test.p for key, test in tests.items()})
     return {key: (test, corrected[key]) for key, test in tests.items()}
@@ -252,7 +252,7 @@ class Judged:
     def of(
         cls, model: str, predictions: Sequence[Symbols], items: Sequence[Example], layout: Format
     ) -> Judged:
-        """Judge what a model of some format wrote, one prediction for each item."""
+        """Score the predictions of a model of some format, one for each item."""
         scored = judge(predictions, items, layout)
         texts = [layout.join_target(symbols) for symbols in predictions]
         return cls(model, texts, [item.correct for item in scored], summarize(scored))
@@ -260,16 +260,16 @@ class Judged:
 
 @dataclass(frozen=True)
 class Contest:
-    """All models compared with one another on the same items."""
+    """Pairwise comparison of models on the same items."""
 
     items: Sequence[Example]
     models: list[Judged]
 
     @cached_property
     def tests(self) -> dict[tuple[str, str], tuple[Comparison, float]]:
-        """Of each pair of models the difference in percentage points of accuracy, and its p.
+        """For each pair of models, the difference in accuracy in percentage points, and its p.
 
-        It is the first minus the second; p is corrected for the number of pairs (Holm).
+        The difference is first minus second; p is corrected for the number of pairs (Holm).
         """
         return compare_all(
             {
@@ -285,7 +285,7 @@ class Contest:
 
     @property
     def agreed(self) -> tuple[int, int]:
-        """How many items all models get right, and how many none does."""
+        """Numbers of items that all models get right, and that none does."""
         counts = [sum(correct) for correct in self._correct]
         return counts.count(len(self.models)), counts.count(0)
 

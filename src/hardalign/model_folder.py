@@ -3,12 +3,12 @@
 weights.safetensors     the weights
 config.json             model, training and data settings, versions, checksums
 vocabulary.json         the symbols of both sides
-known-forms.jsonl       forms of the training data, in models that read them beside a lemma
+known-forms.jsonl       forms of the training data, for models that read them beside a lemma
 metrics.jsonl           one line per epoch
-checkpoint.safetensors  where training stands, to go on from there
+checkpoint.safetensors  training state, for resuming
 
-An ensemble has config.json and vocabulary.json, and each of its members a folder of its own in it,
-member-0, member-1 and so on. Bundled models are folders in ``bundled/``.
+An ensemble has config.json, vocabulary.json and a subfolder for each member: member-0, member-1 and
+so on. Bundled models are folders in ``bundled/``.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from hardalign.systems.parameters import TRAINING_ONLY, parameter_shapes
 Tensors = dict[str, NDArray[Any]]
 
 FORMAT_VERSION = 2
-"""Version of the folder's format, raised when an older program could not read it any more.
+"""Version of the folder's format, raised when older versions can no longer read it.
 
 Version 1 had no checksums of config.json and vocabulary.json, and its system ``hard-feed`` is now
 called ``hard-feed-reinforce``.
@@ -59,24 +59,24 @@ KNOWN_FORMS = "known-forms.jsonl"
 MEMBER = "member-{}"
 """The folder of an ensemble's member, by its number."""
 CHECKSUMS = "sha256"
-"""The key of config.json under which checksums are; whoever edits the folder may remove it."""
+"""The key of the checksums in config.json; it may be removed after editing the folder."""
 MOST_MEMBERS = 1000
 LARGEST_WEIGHT = 1e6
-"""Far beyond what training makes, and small enough that no product overflows."""
+"""Far beyond any trained weight, and small enough that no product overflows."""
 TEMPERATURES = (0.001, 1000)
-"""Lowest and highest; beyond these nothing can be told apart any more."""
+"""Lowest and highest allowed; beyond these, probabilities become indistinguishable."""
 _KEYS = {"format_version", "hardalign", "model", "training", "format", "data", CHECKSUMS}
 _OPTIONAL_KEYS = ("temperature", "members", "start")
 _OLD_KEYS = {"schedule"}
-"""What folders of 0.2 may have, and nothing depends on any more."""
+"""Entries that folders of 0.2 may have, now ignored."""
 TYPES = ("F16", "F32", "F64")
-"""What numbers may be; others have no place in a model, and some none in NumPy."""
+"""Allowed types of numbers; others have no place in a model, and some do not exist in NumPy."""
 FIGURES = "figures.json"
-"""The file of a bundled model that says what it is for, and how good on words it has never seen."""
+"""The file of a bundled model with its task, language, summary and held-out figures."""
 LANGUAGES = "languages.json"
-"""The names of the languages of a model that has several, by tag: ``{"deu": ["de", "German"]}``."""
+"""The language names of a multilingual model, by tag: ``{"deu": ["de", "German"]}``."""
 RUN, MODEL = "run.json", "model"
-"""What is in the folder of a run: what the run is, and its model."""
+"""Contents of a run folder: the description of the run, and the folder of its model."""
 
 _HERE = Path(__file__).parent / "bundled"
 
@@ -86,7 +86,7 @@ BUNDLED = tuple(sorted(file.parent.name for file in _HERE.glob(f"*/{FIGURES}")))
 
 @dataclass(frozen=True)
 class Description:
-    """All that is known of a model but its weights."""
+    """Everything about a model except its weights."""
 
     model: ModelConfig
     training: TrainingConfig
@@ -95,26 +95,26 @@ class Description:
     data: Origin
     """Where the training data came from."""
     temperature: float = 1.0
-    """At which the model answers; see ``hardalign.systems.ensemble``."""
+    """Temperature of the model's distribution; see ``hardalign.systems.ensemble``."""
     members: int = 1
-    """How many models the folder holds; several are an ensemble."""
+    """Number of models in the folder; more than one is an ensemble."""
     start: str | None = None
-    """The model whose weights training began with, if it was one."""
+    """The model that was fine-tuned, if any."""
     known_forms: KnownForms | None = None
-    """What sources are given beside them, if the model reads known forms."""
+    """The forms read beside each source, if the model reads known forms."""
 
     def __post_init__(self) -> None:
         low, high = TEMPERATURES
         if type(self.temperature) not in (int, float) or not low <= self.temperature <= high:
             raise HardalignError(
-                f"strange temperature {self.temperature!r:.100}: it must be from {low} to {high}"
+                f"invalid temperature {self.temperature!r:.100}: it must be from {low} to {high}"
             )
         if type(self.members) is not int or not 1 <= self.members <= MOST_MEMBERS:
             raise HardalignError(
                 f"members must be from 1 to {MOST_MEMBERS}, not {self.members!r:.100}"
             )
         if self.start is not None and type(self.start) is not str:
-            raise HardalignError(f"strange start {self.start!r:.100}")
+            raise HardalignError(f"invalid start {self.start!r:.100}")
 
 
 def write_description(folder: Path, description: Description) -> None:
@@ -191,7 +191,7 @@ def member_folders(folder: Path, members: int) -> list[Path]:
 
 
 def load_members(folder: Path) -> tuple[list[tuple[ModelConfig, Tensors]], Description]:
-    """Return the models of an ensemble, or a folder's only model, and what they are together."""
+    """Return the members of an ensemble, or a single model, and the folder's description."""
     description = read_description(folder)
     if description.members == 1:
         return [(description.model, _weights(folder, description))], description
@@ -200,22 +200,22 @@ def load_members(folder: Path) -> tuple[list[tuple[ModelConfig, Tensors]], Descr
         if not path.is_dir():
             raise HardalignError(
                 f"{folder}: is an ensemble of {description.members} and has no {path.name} yet; "
-                "go on with its training by --resume"
+                "continue its training with --resume"
             )
         tensors, own = load_folder(path)
         if what := differing(description, own):
-            raise HardalignError(f"{path}: has another {what} than its ensemble")
+            raise HardalignError(f"{path}: has a different {what} from its ensemble")
         for other, (_, weights) in enumerate(members):
             if all(np.array_equal(weights[name], tensors[name]) for name in tensors):
                 raise HardalignError(
-                    f"{path}: is a copy of {MEMBER.format(other)}; bring the right folder back"
+                    f"{path}: is a copy of {MEMBER.format(other)}; restore the right folder"
                 )
         members.append((own.model, tensors))
     return members, description
 
 
 def differing(one: Description, other: Description) -> str:
-    """Return in what two models differ that keeps them from being one ensemble; else empty."""
+    """Name the difference that keeps two models from forming an ensemble; empty if none."""
     learning = {name: getattr(one.model, name) for name in LEARNING_ONLY}
     if replace(other.model, **learning) != one.model:
         return "model"
@@ -237,8 +237,8 @@ def load_folder(folder: Path) -> tuple[Tensors, Description]:
 def _weights(folder: Path, description: Description) -> Tensors:
     """Return the weights of a model.
 
-    Nothing is allocated but what the folder itself holds: the shapes in the header of the weights
-    are compared with those that settings and vocabulary imply before any weight is read.
+    The shapes in the header are checked against those that settings and vocabulary imply before any
+    weight is read, so nothing is allocated but what the folder itself holds.
     """
     path = folder / WEIGHTS
     with located(folder / CONFIG):
@@ -254,7 +254,7 @@ def _weights(folder: Path, description: Description) -> Tensors:
 
     tensors, _ = read_tensors(path, check)
     for name, tensor in tensors.items():
-        if not float(np.abs(tensor).max(initial=0)) <= LARGEST_WEIGHT:  # NaN is not either
+        if not float(np.abs(tensor).max(initial=0)) <= LARGEST_WEIGHT:  # NaN fails this too
             raise HardalignError(
                 f"{path}: damaged: {name} has numbers that are not finite, or beyond "
                 f"{LARGEST_WEIGHT:g}"
@@ -267,7 +267,7 @@ def _weights(folder: Path, description: Description) -> Tensors:
 
 
 def _check(config: dict[str, Any], files: dict[str, bytes], folder: Path) -> None:
-    """Refuse files that are not what they were when they were written."""
+    """Reject unknown entries, and files whose checksum does not match."""
     if unknown := sorted(config.keys() - _KEYS - _OLD_KEYS - set(_OPTIONAL_KEYS)):
         raise HardalignError(f"{folder / CONFIG}: unknown entry {unknown[0]!r:.100}")
     checksums = config.pop(CHECKSUMS, None)
@@ -276,24 +276,23 @@ def _check(config: dict[str, Any], files: dict[str, bytes], folder: Path) -> Non
     for name, checksum in _checksums(config, files).items():
         if not isinstance(checksums, dict) or checksums.get(name) != checksum:
             raise HardalignError(
-                f"{folder / name}: damaged: its checksum does not fit its content; if you have "
+                f"{folder / name}: damaged: its checksum does not match its content; if you "
                 f"changed it, remove {CHECKSUMS!r} from {CONFIG}"
             )
 
 
 def _checksums(config: dict[str, Any], files: dict[str, bytes]) -> dict[str, str]:
-    """Return the checksum of each file; of settings, of what they say, however laid out."""
+    """Return the checksum of each file; that of the settings does not depend on their layout."""
     contents = {CONFIG: json.dumps(config, sort_keys=True).encode(), **files}
     return {name: sha256(content) for name, content in contents.items()}
 
 
 def write_tensors(path: Path, tensors: Mapping[str, NDArray[Any]], notes: dict[str, Any]) -> None:
-    """Write arrays with some notes beside them, and a checksum of it all."""
-    # 0-dimensional arrays would become 1-dimensional by ascontiguousarray.
+    """Write arrays and notes, with a checksum of both."""
+    # np.ascontiguousarray would make 0-dimensional arrays 1-dimensional.
     tensors = {name: np.require(array, requirements="C") for name, array in tensors.items()}
     text = json.dumps(notes, ensure_ascii=False)
-    # One entry only: safetensors does not keep the order of several, and equal models should be
-    # equal files.
+    # One entry only: safetensors does not keep their order, and equal models should be equal files.
     metadata = {"hardalign": json.dumps({"notes": text, "sha256": _tensor_checksum(tensors, text)})}
     write_bytes(path, safetensors.numpy.save(dict(tensors), metadata))
 
@@ -303,14 +302,14 @@ def read_tensors(
 ) -> tuple[Tensors, dict[str, Any]]:
     """Read the arrays and notes that ``write_tensors`` wrote.
 
-    ``check`` is shown the shapes of all arrays before any of them is read, and may refuse them.
+    ``check`` gets the shapes of all arrays before any of them is read, and may reject them.
     """
     with os_errors_named(path, "read"):
         if not path.exists():
             raise HardalignError(f"{path}: no such file; the model folder is incomplete")
         check_regular(path)
         with path.open("rb"):
-            pass  # safetensors would call a file damaged that may not be read
+            pass  # safetensors would report an unreadable file as damaged
         try:
             with safetensors.safe_open(path, "np") as file:
                 metadata = (file.metadata() or {}).get("hardalign")
@@ -331,7 +330,7 @@ def read_tensors(
     entry = parse_json(metadata, path)
     if isinstance(entry, dict) and type(text := entry.get("notes")) is str:
         if entry.get("sha256") != _tensor_checksum(tensors, text):
-            raise HardalignError(f"{path}: damaged: its checksum does not fit its content")
+            raise HardalignError(f"{path}: damaged: its checksum does not match its content")
         if isinstance(notes := parse_json(text, path), dict):
             return tensors, notes
     raise HardalignError(f"{path}: damaged: its notes are malformed")
@@ -351,12 +350,12 @@ def bundled_folder(name: str) -> Path:
 
 
 def describe_bundled(name: str) -> dict[str, Any]:
-    """Return task, language, summary and held-out figures of a bundled model."""
+    """Return the task, language, summary and held-out figures of a bundled model."""
     return dict(read_json(bundled_folder(name) / FIGURES))
 
 
 def find_model(model: str | Path) -> Path:
-    """Return the folder of a model: of a run, the one named, or a bundled one of that name."""
+    """Return the folder of a model, given as a run folder, a model folder or a bundled name."""
     if not isinstance(model, str | Path):
         raise HardalignError(f"a model must be a string or a path, not {model!r}")
     folder = Path(model)
@@ -369,7 +368,7 @@ def find_model(model: str | Path) -> Path:
 
 
 def read_languages(folder: Path) -> dict[str, list[str]]:
-    """Return the names of a model's languages by tag; none if it does not say."""
+    """Return the names of a model's languages by tag; empty if it lists none."""
     path = folder / LANGUAGES
     languages = read_json(path) if path.is_file() else {}
     if not isinstance(languages, dict) or not all(map(_are_names, languages.values())):
@@ -382,12 +381,12 @@ def _are_names(value: object) -> bool:
 
 
 def find_language(folder: Path, name: str, tags: Sequence[str]) -> str:
-    """Return the tag of a language, given as the tag itself or by one of its names."""
+    """Return the tag of a language, given by its tag or one of its names."""
     languages = read_languages(folder)
     names = {one.lower(): tag for tag, own in languages.items() for one in (tag, *own)}
     tag = name if name in tags else names.get(name.lower().replace("_", "-"), "")
     if tag not in tags:
         known = ", ".join([own[-1] for own in languages.values()] or tags[:40])
-        advice = f"it knows {known}" if known else "it has one, so leave this out"
+        advice = f"it knows {known}" if known else "it has only one, so leave this out"
         raise HardalignError(f"{folder.name}: does not know the language {name!r}; {advice}")
     return tag

@@ -1,4 +1,4 @@
-"""What is shown of results: heat maps of alignments, training curves and tables."""
+"""Heat maps of alignments, training curves and tables."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FONTS = (
 )
 """Font families, in order of preference, that cover most scripts."""
 CELL, MAX_SIDE = 0.3, 30.0
-"""Inches of a cell's side, and of the longest side of a heat map, whose cells shrink to fit."""
+"""Maximum side, in inches, of a cell and of a heat map, whose cells shrink to fit."""
 MIN_WIDTH = 2.0
 """Inches reserved for a title."""
 MAX_VECTOR_CELLS = 10_000
@@ -47,7 +47,7 @@ MAX_VECTOR_CELLS = 10_000
 CURVES = {"loss": "loss", "dev_acc": "accuracy on dev (%)", "learning_rate": "learning rate"}
 """Fields of ``metrics.jsonl`` that are drawn, with their titles."""
 MISSING = "–"
-"""Stands where there is no figure."""
+"""Placeholder for a missing figure."""
 
 
 class Panel(NamedTuple):
@@ -102,14 +102,14 @@ def draw_html(panel: Panel) -> str:
 
 
 def save_heat_maps(path: Path, panels: Sequence[Panel]) -> None:
-    """Draw heat maps side by side into an ``.svg``, ``.png`` or ``.pdf`` file.
+    """Save heat maps side by side in an ``.svg``, ``.png`` or ``.pdf`` file.
 
     The file is written atomically, and the same picture gives the same bytes. Matplotlib's global
-    state is left alone. Labels in SVG are outlines, which need no fonts.
+    state is untouched. Labels in SVG are outlines, which need no fonts.
     """
     suffix = path.suffix.lower()
     if suffix not in KINDS:
-        kind = suffix or "without suffix"
+        kind = suffix or "a file without a suffix"
         raise HardalignError(f"{path}: a picture is .svg, .png or .pdf, not {kind}")
     try:
         import matplotlib as mpl
@@ -137,7 +137,7 @@ def _heat_maps(panels: Sequence[Panel]) -> Figure:
     from rich.cells import cell_len
 
     cell = min(CELL, MAX_SIDE / max(size for panel in panels for size in panel.weights.shape))
-    figure = Figure((1, 1), dpi=100)  # of one inch, so that axes are placed in inches
+    figure = Figure((1, 1), dpi=100)  # one inch square, so that axes are placed in inches
     left = 0.0
     for panel in panels:
         rows, columns = panel.weights.shape
@@ -197,13 +197,13 @@ def curve_text(epochs: Sequence[Mapping[str, Any]]) -> str:
 
 @dataclass(frozen=True)
 class Table:
-    """A table whose cells are formatted already."""
+    """A table of formatted cells."""
 
     caption: str
     header: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]
     texts: int = 1
-    """How many columns, from the left, hold words; the others hold numbers, aligned right."""
+    """Number of leading text columns; the others hold numbers, aligned right."""
 
     def markdown(self) -> str:
         """Return the table as Markdown, with every cell escaped."""
@@ -230,12 +230,12 @@ class Table:
 
 
 def escape_markdown(text: str) -> str:
-    """Return a text in one line, with everything escaped that Markdown would interpret."""
+    """Return a text on one line, with Markdown's special characters escaped."""
     return re.sub(r"([\\`*_\[\]<>|#~])", r"\\\1", " ".join(text.split()))
 
 
 def number(value: float | None, decimals: int, *, sign: bool = False) -> str:
-    """Format a figure, or a dash where there is none."""
+    """Format a figure, or a dash if it is missing."""
     if value is None:
         return MISSING
     rounded = round(value, decimals) + 0.0  # -0.04 is 0.0, not -0.0

@@ -35,8 +35,8 @@ from hardalign.systems.model import Answering, build_members, indexer
 from hardalign.systems.parameters import count
 
 FREED = (1 << 25) - (1 << 16)
-"""Bytes of a block that is freed untouched, which makes glibc keep blocks up to that size (below
-32 MB) when they are freed, instead of requesting them from the system at every step."""
+"""Bytes of a block that is freed untouched, so that glibc keeps freed blocks up to that size (below
+32 MB) instead of requesting them from the system at every step."""
 
 
 class UnknownSymbolsWarning(UserWarning):
@@ -74,11 +74,11 @@ class Predictor:
         self.description = description
         """Settings, format, vocabulary and data of the model."""
         self.lexicon = lexicon or Lexicon(description.format)
-        """Known words, which calls look up before they ask the model."""
+        """Known words, which calls look up before asking the model."""
         self.tags = tags
         """Fixed tags of all sources."""
         self.languages = languages
-        """The tags that are languages."""
+        """The tags that name languages."""
         self.ipa = ipa
         """Write the ``text`` of predictions in IPA."""
         self.indexer = indexer(description.model, description.vocabulary, description.format)
@@ -121,7 +121,7 @@ class Predictor:
     def __call__(
         self, source: str | Iterable[str], *, beam: int | None = None, nbest: int | None = None
     ) -> Prediction | list[Prediction] | list[list[Prediction]]:
-        """Predict the target of one string or of several; known words come from the lexicon.
+        """Predict the targets of one or more strings; known words come from the lexicon.
 
         >>> g2p("read", nbest=2)[1].text
         'R EH1 D'
@@ -133,7 +133,7 @@ class Predictor:
         """
         search = Search(beam=beam, nbest=nbest)
         if not isinstance(source, Iterable) or isinstance(source, bytes):
-            raise HardalignError(f"a source must be a string or several of them, not {source!r}")
+            raise HardalignError(f"a source must be a string or a list of strings, not {source!r}")
         examples = map(self.example, [source] if isinstance(source, str) else source)
         lists = list(respond(self, examples, search))
         self._warn(symbol for own in lists for symbol in own[0].unknown)
@@ -147,7 +147,7 @@ class Predictor:
         return own
 
     def log_prob(self, source: str, target: str) -> float:
-        """Return log p(target | source), natural logarithm; −inf if unknown symbols prevent it."""
+        """Return log p(target | source), natural logarithm; −inf if the model cannot write it."""
         pair = self._pair(source, target)
         self._warn(self.unknown(pair), self.indexer.unwritable(pair))
         return math.fsum(next(self.score([pair])))
@@ -161,7 +161,7 @@ class Predictor:
         pair = self._writable(source, target)
         self._warn(self.unknown(pair))
         ((_, alignment),) = self.align_pairs([pair])
-        return cast(Alignment, alignment)  # it can be written
+        return cast(Alignment, alignment)  # not None, as the target can be written
 
     def sample_alignments(
         self, source: str, target: str, n: int, *, seed: int = 0
@@ -184,7 +184,7 @@ class Predictor:
         return np.asarray(lattice.samples(noise)[0, :-1].T, np.int64)
 
     def example(self, text: str) -> Example:
-        """Segment a source string as the training data was segmented.
+        """Segment a source string like the training data.
 
         Raises:
             HardalignError: If it has no symbols, or lacks the tags that the model needs.
@@ -229,7 +229,7 @@ class Predictor:
         require_int("first", first, 0)
         if search.mass is not None and self.system.score != "exact":
             raise HardalignError(
-                f"no probability mass can be covered: the scores of {self.description.model.system}"
+                f"mass cannot be used: the scores of {self.description.model.system}"
                 f" are not exact probabilities ({SCORES[self.system.score]})"
             )
 
@@ -257,7 +257,7 @@ class Predictor:
 
         Yields:
             log p(y_i | y_<i, x) of each target symbol and the end, whose sum is log p(y | x); −inf
-            from the first symbol on that the model cannot write.
+            from the first symbol that the model cannot write.
         """
 
         def work(batch: Sequence[Encoded]) -> Iterator[list[float]]:
@@ -269,13 +269,13 @@ class Predictor:
     def estimate(
         self, pairs: Iterable[Example], particles: int, *, seed: int = 0
     ) -> Iterator[float]:
-        """Estimate log p(y | x) of pairs by particles, for systems that cannot compute it.
+        """Estimate log p(y | x) of pairs with particles, for systems that cannot compute it.
 
-        It must be a single model at temperature 1. The particles' mean weight is an unbiased
-        estimate of p(y | x), so its logarithm is slightly too low on average, less so with more.
+        Only for a single model at temperature 1. The particles' mean weight is an unbiased estimate
+        of p(y | x), so its logarithm is slightly too low on average, less so with more particles.
 
         Yields:
-            A natural logarithm for each pair; −inf if the model cannot write its target.
+            The natural logarithm for each pair; −inf if the model cannot write its target.
         """
         own = self.description
         if self.system.score != "decoding rule" or own.members > 1 or own.temperature != 1:
@@ -371,7 +371,7 @@ class Predictor:
         return pair
 
     def unknown(self, example: Example) -> Symbols:
-        """Return the symbols and tags of a source that the model has never seen."""
+        """Return the out-of-vocabulary symbols and tags of a source."""
         return tuple(self.description.vocabulary.source.unknown(example.source, example.tags))
 
     def _warn(self, symbols: Iterable[str], unwritable: Iterable[str] = ()) -> None:
@@ -401,7 +401,7 @@ def load(
         model: Folder of a model or an ensemble, or the name of a bundled model.
         language: Language of all sources, for a multilingual model: a tag or a name that the model
             knows, such as ``"de"`` or ``"German"``.
-        tags: Tags of all sources, which are then given without tags.
+        tags: Tags of all sources, which must then be given without tags.
         temperature: Overrides the temperature fitted in training; 1 gives the distribution as it
             was learned, higher values flatten it.
         lexicon: One or more files of known words (see ``data.lexicon``), which are looked up before
@@ -436,7 +436,7 @@ def load(
     if lexicon is not None:
         files = [lexicon] if isinstance(lexicon, str | Path) else lexicon
         if not isinstance(files, Sequence):
-            raise HardalignError(f"a lexicon must be a file or several of them, not {lexicon!r}")
+            raise HardalignError(f"a lexicon must be a file or a list of files, not {lexicon!r}")
         beside = lexicons_beside(folder, source.tags, fixed)
         known = read_lexicon(files, description.format, target, beside)
     return Predictor(runtime, description, known, fixed, tuple(read_languages(folder)), ipa)

@@ -1,4 +1,4 @@
-"""What is asked of a model, what it answers, and the searches between: best, mass, samples."""
+"""Decoding options, predictions, and searches for the best strings, a mass or samples."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ EXACT_TOLERANCE = 1e-9
 """The same for greedy search with exact scores, which always picks a probable symbol. A beam also
 follows improbable ones, so its strings are rescored instead."""
 FEW_SYMBOLS = 64
-"""Batches with at most this many source symbols are not pruned in a beam: rescoring costs more."""
+"""Batches of up to this many source symbols are not pruned in beam search: rescoring costs more."""
 SAMPLES = 512
 """Strings sampled at a time, to bound memory."""
 
@@ -126,7 +126,7 @@ class Prediction:
     """Whether the answer comes from a lexicon or from the model."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what JSON output has: all but the source, its tags and symbols, and alpha."""
+        """Return text, symbols, log_prob, finished and any alignment, for JSON."""
         shown = ("text", "symbols", "log_prob", "finished")
         content = {name: getattr(self, name) for name in shown}
         return content | ({"alignment": self.alignment.to_dict()} if self.alignment else {})
@@ -155,7 +155,7 @@ def find_strings(
     """Return the strings of each word of a batch: best first, or samples in the order drawn.
 
     Samples depend on the positions (``places``) of the words in their stream, by default 0, 1, 2…
-    Unless scores must be ``exact``, they may be those of a pruned search.
+    Unless ``exact``, scores may be those of a pruned search.
     """
     every = np.arange(len(batch.sources))
     if search.mass is not None:
@@ -212,7 +212,7 @@ def _best_strings(
     tolerance = TOLERANCE if pruned else 0.0
     lists = beam_search(batch, which, width, keep=keep, mass=mass, tolerance=tolerance)
     if not exact or not pruned or batch.model.step_action >= 0:
-        return lists  # where a string has many paths, the sum over those found is the score
+        return lists  # if a string has many paths, its score is the sum over those found
     finished = [
         (word, [*string.symbols, END])
         for word, strings in zip(which.tolist(), lists, strict=True)
@@ -228,7 +228,7 @@ def _best_strings(
 
 
 def _cover_mass(batch: Batch, search: Search, mass: float) -> list[list[Hypothesis]]:
-    """Return the shortest lists that cover some mass, doubling the beam where they do not."""
+    """Return the shortest lists that cover a mass, doubling the beam as needed."""
     covering: list[list[Hypothesis]] = [[] for _ in batch.sources]
     pending, width = list(range(len(batch.sources))), MASS_BEAM
     while pending:

@@ -129,8 +129,6 @@ def test_training_says_what_helps_with_unknown_letters(tmp_path, word, tags, opt
     layout = "sigmorphon" if tags else "pairs"
     options = {"system": "hard-hmm", "size": SIZES, "epochs": 1} | options
     hardalign.train(rows, dev, out=tmp_path / "m", format=layout, reporter=Notes(), **options)
-    expected = (
-        f"1 of the 2 development sources have letters that the training data never shows; {advice}"
-    )
-    assert any("never shows" in note for note in notes) == (advice is not None)
-    assert advice is None or expected in notes
+    problem = "1 of the 2 development sources have letters that never occur in the training data"
+    assert any("never occur" in note for note in notes) == (advice is not None)
+    assert advice is None or f"{problem}; {advice}" in notes

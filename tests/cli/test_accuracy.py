@@ -39,7 +39,7 @@ def test_a_temperature_changes_scores_and_not_predictions(
     once = command("predict", model, pairs, "--scores", "--temperature", 1)
     assert [line.split("\t") for line in once.out.splitlines()] == plain
     assert "temperature 9 |" in command("evaluate", model, pairs, "--temperature", 9).out
-    assert_complains(command("predict", model, pairs, "--temperature", 0), "strange temperature 0")
+    assert_complains(command("predict", model, pairs, "--temperature", 0), "invalid temperature 0")
 
 
 def test_training_begins_with_a_model(

@@ -127,7 +127,7 @@ def test_folds(command: Command, model: Path, pairs: Path, tmp_path: Path) -> No
     assert (figures["n"], "| 3 folds |" in figures["signature"]) == (6, True)
     sources = [line.split("\t")[0] for line in items.read_text().splitlines()[1:]]
     assert sources == [line.split("\t")[0] for line in PAIRS.splitlines()]
-    assert_complains(command("evaluate", model, pairs, "--folds", 7), "--folds is from 2 to 6")
+    assert_complains(command("evaluate", model, pairs, "--folds", 7), "--folds must be from 2 to 6")
 
 
 def test_nothing_in_the_data_is_obeyed_by_a_terminal(

@@ -93,7 +93,7 @@ def test_wrong_usage(command: Command, pairs: Path) -> None:
     assert_complains(wrong, "--no-such-flag", "train --help")
     assert_complains(command("predict"), "MODEL")
     assert_complains(command("predict", "en-g2p", "--beam"), "Expected 1 value;")
-    assert_complains(command("predict", "en-g2p", "--nbest", "x"), "--nbest: 'x' is no INT")
+    assert_complains(command("predict", "en-g2p", "--nbest", "x"), "--nbest: invalid INT 'x'")
     wrong = command("score", "en-g2p", "--format", "nope")
     assert_complains(wrong, "'lexicon', 'news', 'pairs', 'sigmorphon', 'spaced';")
     assert_complains(command("analyze", "en-g2p", pairs, "--threshold", "x"), "--threshold")
@@ -308,7 +308,7 @@ def test_a_folder_that_is_gone(
     monkeypatch.chdir(gone)
     gone.rmdir()
     monkeypatch.setattr(cli_main, "_dispatch", fail)
-    assert_complains(command("info"), "the working folder does not exist any more")
+    assert_complains(command("info"), "the working folder no longer exists")
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def test_unknown_target_symbol(command: Command, model: Path) -> None:
 def test_tags(command: Command, tmp_path: Path) -> None:
     examples = [Example(("a", "b"), (("A",),), ("N", "V"))]
     model = write_model(tmp_path / "model", examples=examples, layout=FORMATS["sigmorphon"])
-    assert_complains(command("plot", model, "ab"), "give them by --tags")
+    assert_complains(command("plot", model, "ab"), "give them with --tags")
     result = command("plot", model, "ab", "A", "--tags", "N;V")
     assert result.out.splitlines()[1].split() == ["⊢", "N", "V", "a", "b", "⊣"]
     assert result.out == command("plot", model, "ab\tN;V", "A").out

@@ -15,7 +15,7 @@ def test_split(command: Command, pairs: Path, tmp_path: Path) -> None:
         ["dev", str(out / "dev.tsv"), "1", "1"],
         ["test", str(out / "test.tsv"), "1", "1"],
     ]
-    assert_complains(command("split", pairs, "--out", out), "train.tsv", "there already")
+    assert_complains(command("split", pairs, "--out", out), "train.tsv", "already exists")
 
 
 def test_standard_input(command: Command, tmp_path: Path) -> None:

@@ -191,7 +191,7 @@ def test_tags_in_the_column_of_forms() -> None:
 
 def test_quotation_marks_of_a_spreadsheet() -> None:
     rows = [(f'"{word}"', f'"{phones}"') for word, phones in LEXICON]
-    assert "call the file .csv" in problems(rows, FORMATS["lexicon"])[0]
+    assert "name the file .csv" in problems(rows, FORMATS["lexicon"])[0]
     assert problems([(word, f'"{phones}"') for word, phones in LEXICON], FORMATS["lexicon"]) == []
 
 

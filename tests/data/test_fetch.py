@@ -87,7 +87,7 @@ def test_a_damaged_file_in_the_cache_is_replaced(server: FileServer) -> None:
 @pytest.mark.parametrize(
     ("manner", "reason"),
     [
-        ("truncated", "broke off"),
+        ("truncated", "connection was lost"),
         ("corrupt", "sha256 differs"),
         ("silent", "within 0.2 seconds"),
         ("stalled", "within 0.2 seconds"),

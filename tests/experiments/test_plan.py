@@ -148,7 +148,7 @@ def test_other_shipped_plans() -> None:
         ),
         (
             'systems = ["hard"]\ncorpora = ["cmudict"]\noverrides = { epochs = [] }',
-            ["overrides: epochs: is a list without values"],
+            ["overrides: epochs: is an empty list"],
         ),
         (
             'systems = ["hard"]\ncorpora = ["g2p/NETtalk"]\noverrides = { hold_out = false }',
@@ -159,7 +159,7 @@ def test_other_shipped_plans() -> None:
         ("[data]\nmine = 3", ["data: Expected object", "[data.NAME]"]),
         ('[data.cmudict]\ntrain = "a"', ["data.cmudict", "that no corpus has"]),
         ('[data.mine]\ntrain = "a"\ndev = "b"', ["data.mine: test: must name a file"]),
-        ('[data.mine]\nspeech = "a"', ["data.mine: speech: there is no such key"]),
+        ('[data.mine]\nspeech = "a"', ["data.mine: speech: no such key"]),
         ('[data.mine]\ntrain = "a"\ndev = "b"\ntest = "c"', ["data.mine:", "a: cannot be read"]),
         (
             '[data.mine]\ntrain = "a"\ndev = "b"\ntest = "c"\nformat = "tsv"',

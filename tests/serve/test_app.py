@@ -80,7 +80,7 @@ def test_files_are_checked_for_changes(client: httpx.Client) -> None:
 def test_nothing_else_is_served(client: httpx.Client, path: str) -> None:
     response = client.get(path)
     assert response.status_code == 404
-    assert response.json() == {"error": "Not Found; /docs describes what there is"}
+    assert response.json() == {"error": "Not Found; see /docs for the API"}
 
 
 def test_other_methods(client: httpx.Client) -> None:

@@ -206,7 +206,7 @@ def test_too_much_waiting_is_refused(gate: Gate) -> None:
         await reached(gate)
         waiting = asyncio.ensure_future(batcher.answer(question("b", "b", "b")))
         await handed_in(batcher, 9)
-        with pytest.raises(HTTPException, match="more work than 14") as refused:
+        with pytest.raises(HTTPException, match="exceed the limit, 14") as refused:
             await batcher.answer(question("c", "c"))
         assert refused.value.status_code == 503
         gate.opened.set()

@@ -64,5 +64,5 @@ def test_nothing_is_written_where_one_file_cannot_be(tmp_path: Path) -> None:
         export_random("hard", path)
     assert not path.exists()
     for odd in ("model", ".onnx", "model.pt"):
-        with pytest.raises(HardalignError, match=r"ends in \.onnx"):
+        with pytest.raises(HardalignError, match=r"end in \.onnx"):
             export_random("hard", tmp_path / odd)

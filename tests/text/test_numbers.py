@@ -167,7 +167,7 @@ def test_what_num2words_cannot_write_stays(language: str, text: str) -> None:
 
 
 def test_a_language_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(HardalignError, match=r"'xx'; there are .*de, en"):
+    with pytest.raises(HardalignError, match=r"'xx'; choose from .*de, en"):
         Numbers("xx")
     monkeypatch.setitem(sys.modules, "num2words", None)
     with pytest.raises(HardalignError, match=r"num2words, .*pip install .*\[text\]"):

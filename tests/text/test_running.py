@@ -55,7 +55,7 @@ def test_what_the_model_cannot_end_is_named() -> None:
 
     report = TextReport()
     assert spoken("ab a ab", predictor=Endless(), report=report) == "{A B} {A} {A B}"
-    assert report.remarks() == ["cut off, as the model found no end: 'ab' × 2"]
+    assert report.remarks() == ["cut off at the length limit: 'ab' × 2"]
 
 
 def test_hyphens() -> None:

@@ -276,7 +276,7 @@ def test_a_tenth_is_held_out_unless_told_otherwise(tmp_path):
     everything = train(rows, "none", out=tmp_path / "2").description
     assert everything.temperature == 1
     assert everything.data.dev is None
-    with pytest.raises(hardalign.HardalignError, match="stops by development data"):
+    with pytest.raises(hardalign.HardalignError, match="stops early on development data"):
         train(rows, "none", recipe="paper", out=tmp_path / "3")
 
 
@@ -288,7 +288,7 @@ def test_a_base_that_was_renamed_is_the_same_and_another_is_not(tmp_path):
         train(out=tmp_path / "m", start=tmp_path / "0", reporter=Stop(1), **options)
     (tmp_path / "0").rename(tmp_path / "moved")
     (tmp_path / "1").rename(tmp_path / "0")
-    with pytest.raises(hardalign.HardalignError, match="its start was another"):
+    with pytest.raises(hardalign.HardalignError, match="cannot resume with different start"):
         train(out=tmp_path / "m", start=tmp_path / "0", resume=True, **options)
     train(out=tmp_path / "m", start=tmp_path / "moved", resume=True, **options)
 
@@ -309,7 +309,7 @@ def test_models_are_joined(tmp_path):
     train(out=tmp_path / "soft", system="soft")
     for models, message in (
         (("0",), "at least two"),
-        (("0", "soft"), "soft: has another model than"),
+        (("0", "soft"), "soft: has a different model from"),
         (("0", "both"), "is an ensemble itself"),
         (("0", "1"), "is not empty"),
     ):

@@ -76,7 +76,7 @@ def test_only_the_same_run_goes_on(tmp_path: Path) -> None:
     }
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     for name, value in others.items():
-        with pytest.raises(HardalignError, match=f"cannot resume, its {name} was another"):
+        with pytest.raises(HardalignError, match=f"cannot resume with different {name}"):
             claim_folder(tmp_path, replace(RUN, **{name: value}), resume=True)
     assert before == {path.name: path.read_bytes() for path in tmp_path.iterdir()}
 

@@ -1,10 +1,10 @@
-"""The command line."""
+"""The command-line interface."""
 
 from __future__ import annotations
 
 
 def start() -> None:
-    """Run the ``hardalign`` command; Ctrl-C while that is imported is no traceback either."""
+    """Run the ``hardalign`` command; Ctrl-C during its import gives no traceback either."""
     try:
         from hardalign.cli.main import main
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""Standard input as it comes, standard output for data alone, standard error for people."""
+"""Standard input read as it arrives, standard output for data only, standard error for people."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 STDOUT = (None, Path("-"))
-"""What ``--output`` is for standard output."""
+"""Values of ``--output`` that mean standard output."""
 
 
 def console() -> Console:
@@ -36,13 +36,13 @@ def console() -> Console:
 
 
 def note(text: str | None) -> None:
-    """Tell the user something that is no error, if there is something to tell."""
+    """Print a note to standard error, if there is one."""
     if text:
         print(f"hardalign: {printable(text)}", file=sys.stderr)
 
 
 def note_score_kind(kind: ScoreKind) -> None:
-    """Note what the scores are, where they are not exact log-probabilities."""
+    """Note what the scores are, unless they are exact log-probabilities."""
     from hardalign.systems import SCORES
 
     if kind != "exact":
@@ -50,14 +50,14 @@ def note_score_kind(kind: ScoreKind) -> None:
 
 
 def say(*columns: str) -> None:
-    """Print a line of a report for people, control characters escaped."""
+    """Print TAB-separated columns for people, with control characters escaped."""
     print(printable("\t".join(columns)))
 
 
 def watched(
     items: Iterable[T], what: str, *, total: int | None = None, printed: bool = False
 ) -> Iterator[T]:
-    """Pass items on, with a progress bar on a terminal, unless they are ``printed`` there."""
+    """Yield items, with a progress bar on a terminal, unless they are ``printed`` there."""
     if not sys.stderr.isatty() or (printed and sys.stdout.isatty()):
         yield from items
         return
@@ -80,7 +80,7 @@ def watched(
 
 
 class _CountedLines(io.FileIO):
-    """Standard input that knows how many lines have come."""
+    """Standard input that counts the lines it has received."""
 
     lines = 0
 
@@ -91,13 +91,13 @@ class _CountedLines(io.FileIO):
 
 
 def as_they_come(file: str, examples: Iterable[Example]) -> Iterator[Iterable[Example]]:
-    """Yield all examples of a file at once; of a pipe or terminal those that have come so far."""
+    """Yield a file's examples at once, those of a pipe or terminal in chunks as they arrive."""
     from hardalign.batches import WINDOW
 
     try:
         descriptor = sys.stdin.fileno()
-        streaming = file == "-" and sys.platform != "win32"  # which has select for sockets only
-    except (OSError, ValueError):  # a stand-in for standard input
+        streaming = file == "-" and sys.platform != "win32"  # where select is for sockets only
+    except (OSError, ValueError):  # standard input was replaced
         streaming = False
     if not streaming or stat.S_ISREG(os.fstat(descriptor).st_mode):
         yield examples
@@ -118,7 +118,7 @@ def as_they_come(file: str, examples: Iterable[Example]) -> Iterator[Iterable[Ex
 
 @contextmanager
 def lines_to(output: Path | None) -> Iterator[TextIO]:
-    """Open standard output, or a file that appears when it is complete; both UTF-8."""
+    """Open standard output, or a file that is replaced atomically, for writing UTF-8."""
     if output in STDOUT:
         yield sys.stdout
         return
@@ -131,5 +131,5 @@ def lines_to(output: Path | None) -> Iterator[TextIO]:
 
 
 def cores() -> int:
-    """Return the cores that this process may use; in a container these may be few of many."""
+    """Return the number of cores this process may use; a container may allow only a few."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""``hardalign check``, ``split`` and ``corpora``: data before anything is trained on them."""
+"""``hardalign check``, ``split`` and ``corpora``: preparing data for training."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def check(
     $ hardalign check lexicon.tsv --format lexicon
     $ hardalign check test.tsv --against train.tsv --format lexicon
 
-    Looked for are duplicates, contradictions, symbols that are rare, invisible or look like
-    others, blanks that are symbols, mixed Unicode normalisation, targets too long to be predicted;
-    with --against, sources that occur in the training data and symbols that do not; without it,
-    how large a model the set can feed.
+    It reports duplicates, contradictions, symbols that are rare, invisible or look like others,
+    blanks used as symbols, mixed Unicode normalisation and targets too long to be predicted; with
+    --against, also sources that occur in the training data and symbols that do not; without it,
+    which model size there is enough data for.
 
     Args:
-        against: The file a model is trained on, if FILE is to evaluate it.
+        against: The training data, if FILE is for evaluation.
     """
     layout = files.resolve(FORMATS["pairs"])
     read = partial(
@@ -95,21 +95,20 @@ def split(
     files: opt.PairOptions = opt.PairOptions(),
     overwrite: bool = False,
 ) -> None:
-    """Split a file into train, dev and test, with no source in two of them.
+    """Split a file into train, dev and test sets that have no source in common.
 
     $ hardalign split lexicon.tsv --out data --format lexicon
     $ hardalign split forms.tsv --out data --format sigmorphon --dev 0.05 --test 0.2 --seed 1
 
     All pronunciations of a word, and all forms of a lemma, go to the same part. The same file and
-    seed always give the same split. Lines stay as they are. For each part a line is printed:
-    part TAB file TAB number of examples TAB number of different sources.
+    seed always give the same split. Lines are copied unchanged. The output has a line per part:
+    part TAB file TAB number of examples TAB number of distinct sources.
 
     Args:
-        out: Folder that train.tsv, dev.tsv and test.tsv are written to; names in NEWS XML become
-            lines of format pairs.
+        out: Folder for train.tsv, dev.tsv and test.tsv; NEWS XML becomes lines of format pairs.
         dev: Share of the sources for dev; 0 for none.
         test: Share of the sources for test; 0 for none.
-        seed: Another seed gives another split.
+        seed: Random seed of the split.
         overwrite: Replace all three files.
     """
     skipped = Skipped()
@@ -140,14 +139,14 @@ def corpora(
     $ hardalign corpora conll2017/danish
     $ hardalign corpora fetch conll2017/danish wikidata-names
 
-    Files are checked against their registered sha256 wherever they come from. What is downloaded
-    is kept in the cache folder of your system, or where HARDALIGN_CACHE says. Some corpora may not
-    be passed on: for those it says whom to ask, and where to put the files.
+    Files are checked against their registered sha256 wherever they come from. Downloads are kept in
+    your system's cache folder, or the one named by HARDALIGN_CACHE. Some corpora may not be
+    redistributed: for those it says whom to ask, and where to put the files.
 
     Args:
-        names: Corpora to describe, or after the word fetch, to find or download: then a line for
-            each file says corpus, part and path. The name of a collection means all of it.
-            Without names, a list of all.
+        names: Corpora to describe or, after the word fetch, to find or download: this prints the
+            corpus, part and path of each file. A collection's name means all of it. (default:
+            list all)
     """
     if not names:
         print(_catalogue())
@@ -159,25 +158,25 @@ def corpora(
 
 
 def fetch_and_load(origin: CorpusOrigin, data_dir: Path | None) -> Corpus:
-    """Load a corpus, with a bar where files have to be fetched first."""
+    """Load a corpus, with a progress bar if files have to be fetched first."""
     if origin.corpus in registry():
         _fetch([registry()[origin.corpus]], data_dir)
     return load_origin(origin, data_dir)
 
 
 def _fetch(corpora: Iterable[RegisteredCorpus], data_dir: Path | None) -> list[tuple[str, ...]]:
-    """Find or download all files of some corpora; return corpus, part and path of each."""
+    """Find or download all files of the corpora; return the corpus, part and path of each."""
     files = [(corpus, file) for corpus in corpora for file in corpus.files]
     bar = watched(files, "files", total=len(files))
     found = [(corpus, file, fetch_file(corpus, file, data_dir)) for corpus, file in bar]
-    for _, file, path in found:  # when the bar is gone
+    for _, file, path in found:  # once the progress bar is gone
         if file.sha256 is None:
             note(f"{path}: unchecked, as the sha256 of {file.name} is not known")
     return [(corpus.name, file.split, str(path)) for corpus, file, path in found]
 
 
 def _registered(names: tuple[str, ...]) -> Iterable[RegisteredCorpus]:
-    """Return the corpora that have files, each once."""
+    """Return the registered corpora of these names, without duplicates."""
     if not names:
         raise HardalignError("fetch what? hardalign corpora lists all names")
     registered: dict[str, RegisteredCorpus] = {}

@@ -1,4 +1,4 @@
-"""The ``hardalign`` command: dispatch, parsing and errors. A command is imported when it runs."""
+"""The ``hardalign`` command: dispatch, parsing and errors; commands are imported when they run."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ FAMILIES = {
     "data": ("check", "split", "corpora"),
     "reproduce": ("reproduce",),
 }
-"""The modules with their commands, each a function of that name."""
+"""The commands of each module, which are functions of the same names."""
 COMMANDS = tuple(name for names in FAMILIES.values() for name in names)
 
 ONE_THREAD = ("OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "BLIS_NUM_THREADS")
-"""What keeps NumPy's matrix products on one thread: words are spread over threads, not matrices."""
+"""Variables that keep NumPy's matrix products on one thread: words run in parallel instead."""
 
 NARROWEST = 30
-"""Columns; tyro does not come to an end in terminals of five."""
+"""Least terminal width: with five columns, tyro never returns."""
 
 HELP = """usage: hardalign COMMAND ...
 
@@ -52,21 +52,20 @@ into another script, lemmas into inflected forms.
 {}
 
 hardalign COMMAND --help explains a command, with examples."""
-GONE = "the working folder does not exist any more; change to another one"
+GONE = "the working folder no longer exists; change to another one"
 
 
 class _Closed(io.TextIOBase):
-    """A standard output that was closed before the start."""
+    """Stands in for a standard output that was closed before start-up."""
 
     def write(self, _text: str) -> int:
         raise OSError(errno.EBADF, "standard output is closed")
 
 
 class _Stream:
-    """A standard stream for people: ``clean`` escapes control characters, ``lossy`` never fails.
+    """A standard stream: ``clean`` escapes control characters, ``lossy`` ignores write errors.
 
-    On a terminal control characters are shown instead of obeyed: what is printed may come from a
-    stranger's data or model. Messages that cannot be written are lost, and nothing else.
+    Control characters are escaped on terminals because text may come from untrusted data or models.
     """
 
     def __init__(self, stream: Any, *, clean: bool, lossy: bool) -> None:
@@ -91,7 +90,7 @@ class _Stream:
 
 
 def main() -> None:
-    """Run a command; exit with 2 and one line of explanation where the input is at fault."""
+    """Run a command; if the input is at fault, exit with status 2 and a one-line message."""
     try:
         _prepare(sys.argv[1:])
         _dispatch(sys.argv[1:])
@@ -100,11 +99,11 @@ def main() -> None:
         advice = "; training goes on with --resume" if sys.argv[1:2] == ["train"] else ""
         _fail(f"interrupted{advice}", 128 + signal.SIGINT)
     except BrokenPipeError:
-        # The reader has had enough, as `head` does.
+        # The reader stopped early, as `head` does.
         _silence_stdout()
         sys.exit(128 + 13)  # SIGPIPE, which not every system has
     except UnicodeEncodeError:
-        _fail("cannot write the output: it has half a character, a lone surrogate", 2)
+        _fail("cannot write the output: it contains half a character (a lone surrogate)", 2)
     except MemoryError:
         _fail("not enough memory; use shorter words, a narrower beam or a smaller model", 2)
     except OSError as error:
@@ -122,11 +121,11 @@ def _prepare(arguments: list[str]) -> None:
     if sys.unraisablehook is sys.__unraisablehook__:
         sys.unraisablehook = _send_again
     warnings.showwarning = lambda message, *_, **__: note(str(message))
-    # Who closes a stream must not get messages into the data, nor success without any.
+    # With a stream closed, messages must not end up in the data, nor lost output pass as success.
     sys.stdout = sys.stdout or _Closed()
     sys.stderr = sys.stderr or Path(os.devnull).open("w")  # noqa: SIM115
     sys.stdin = sys.stdin or Path(os.devnull).open()  # noqa: SIM115
-    # The locale must not decide whether a script can be printed.
+    # Every script must be printable in any locale.
     for stream, errors in ((sys.stdout, "surrogateescape"), (sys.stderr, "backslashreplace")):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors=errors, newline="\n")
@@ -150,24 +149,23 @@ def _dispatch(arguments: list[str]) -> None:
 
 
 def command(name: str) -> Callable[..., Any]:
-    """Return the function of a command."""
+    """Import and return the function of a command."""
     (family,) = (module for module, names in FAMILIES.items() if name in names)
     function: Callable[..., Any] = getattr(importlib.import_module(f"hardalign.cli.{family}"), name)
     return function
 
 
 def run(command: Callable[..., Any], name: str, arguments: list[str]) -> None:
-    """Call a command with the options of a command line, which tyro reads.
+    """Parse a command line with tyro and call the command.
 
     Raises:
-        HardalignError: If the options are wrong; tyro's explanation becomes one line.
+        HardalignError: If the options are wrong, with tyro's explanation on one line.
     """
     import tyro
 
     if shutil.get_terminal_size().columns < NARROWEST:
         os.environ["COLUMNS"] = str(NARROWEST)
-    # Tyro would break the text of an option where its lines end in the source, and the description
-    # nowhere.
+    # Tyro breaks an option's text at the line ends of the source, and never wraps a description.
     command.__doc__ = re.sub(r"\n {9,}", " ", command.__doc__ or "")
     if {"-h", "--help"} & set(arguments):
         print(_description(command.__doc__))
@@ -194,7 +192,7 @@ def run(command: Callable[..., Any], name: str, arguments: list[str]) -> None:
 
 
 def _as_typed(message: str, command: Callable[..., Any]) -> str:
-    """Return a message in which a setting at its begin or end is named as it is typed."""
+    """Replace a setting at the start or end of a message by the option to type."""
     options = _options(command)
     name, must, rest = message.partition(" must ")
     if must and name in options:
@@ -207,7 +205,7 @@ def _as_typed(message: str, command: Callable[..., Any]) -> str:
 
 
 def _options(command: Callable[..., Any]) -> set[str]:
-    """Return the names of a command's options, those in groups too."""
+    """Return the names of a command's options, including those in groups."""
     names = set[str]()
     for name, parameter in inspect.signature(command).parameters.items():
         if parameter.kind is parameter.KEYWORD_ONLY:
@@ -216,7 +214,7 @@ def _options(command: Callable[..., Any]) -> set[str]:
 
 
 def _advice(complaint: str, command: Callable[..., Any]) -> str:
-    """Return what may be meant by the first option that a complaint names as unknown."""
+    """Suggest what was meant by the unknown option that a complaint names first, if any."""
     unknown = re.match(r"Unrecognized options: --([\w-]+)", complaint)
     if unknown is None:
         return "; see"
@@ -234,7 +232,7 @@ def _advice(complaint: str, command: Callable[..., Any]) -> str:
 
 
 def _description(text: str) -> str:
-    """Return what a docstring says before its arguments, filled, but for examples ($)."""
+    """Return a docstring up to its arguments, wrapped except for examples ($)."""
     paragraphs = inspect.cleandoc(text.partition("\n    Args:\n")[0]).split("\n\n")
     width = shutil.get_terminal_size().columns
     filled = (one if one[0] == "$" else textwrap.fill(one, width) for one in paragraphs)
@@ -242,7 +240,7 @@ def _description(text: str) -> str:
 
 
 def _one_line(box: str) -> str:
-    """Return what tyro says in a box, up to the first rule in it."""
+    """Return the text in tyro's box, up to the first rule, as one line."""
     words: list[str] = []
     for line in box.splitlines():
         text = line.strip("│ ")
@@ -251,9 +249,9 @@ def _one_line(box: str) -> str:
         if line[:1] not in ("╭", "╰"):
             words += text.split()
     text = " ".join(words).rstrip(".:")
-    # That an option may be left out is no value that it could have.
+    # None stands for an option that is left out; it cannot be typed.
     value = r"no type matching \{None\}\|(\w+) could be \S+ from \[(.*?)\]\..*"
-    text = re.sub(value, r"\2 is no \1", text).replace("Expected 1 values", "Expected 1 value")
+    text = re.sub(value, r"invalid \1 \2", text).replace("Expected 1 values", "Expected 1 value")
 
     def choices(match: re.Match[str]) -> str:
         return f"Expected one of {', '.join(sorted(set(match[1].split(', ')) - {repr('None')}))}"
@@ -262,14 +260,14 @@ def _one_line(box: str) -> str:
 
 
 def _help() -> str:
-    """Return the commands, each with the first line of its own help."""
+    """Return the general help, with the first line of each command's own."""
     summaries = {name: (command(name).__doc__ or "").partition("\n")[0] for name in COMMANDS}
     listed = "\n".join(f"  {name:<12}{summary}" for name, summary in summaries.items())
     return HELP.format(listed)
 
 
 def _explained(error: OSError) -> str:
-    """Return what went wrong outside: with a file that has a name, or else with the output."""
+    """Explain an operating system error; without a file name, it is about the output."""
     if error.errno in (errno.EMFILE, errno.ENFILE):
         return "too many open files; raise the limit (ulimit -n) or use fewer --threads"
     if not _has_folder():
@@ -288,14 +286,14 @@ def _has_folder() -> bool:
 
 
 def _fail(message: str, status: int) -> NoReturn:
-    # A message may quote what files and folders hold, line ends and all; it stays one line.
+    # A message may quote line breaks from files; it must stay on one line.
     line = printable(message).replace("\n", r"\n").replace("\t", r"\t")
     print(f"hardalign: {line}", file=sys.stderr)
     sys.exit(status)
 
 
 def _send_again(ignored: Any) -> None:
-    """Send a signal again that came where exceptions are ignored, as in a callback of imports."""
+    """Resend a signal that arrived where exceptions are ignored, as in an import callback."""
     number = {SystemExit: signal.SIGTERM, KeyboardInterrupt: signal.SIGINT}.get(ignored.exc_type)
     if number is None:
         sys.__unraisablehook__(ignored)
@@ -304,7 +302,7 @@ def _send_again(ignored: Any) -> None:
 
 
 def _silence_stdout() -> None:
-    """Keep Python from complaining once more at exit of what cannot be written."""
+    """Keep Python from complaining again at exit about output that cannot be written."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (OSError, ValueError, AttributeError):

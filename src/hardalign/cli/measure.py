@@ -48,13 +48,13 @@ FIGURES = (
 )
 """Names of the metrics, their fields, decimals and remarks."""
 WEIGHTS = {
-    "posterior": "alignment distribution α_j(i), which does not know y_i yet",
+    "posterior": "alignment distribution α_j(i), before y_i is known",
     "attention": "attention weights α_j(i)",
     "path": "the pointer's path",
 }
-"""What the edges of a prediction are read from, by the kind of a system's alignments."""
+"""What a prediction's edges are read from, by the kind of alignment of its system."""
 PAGES = (".html", ".htm", "")
-"""How the name of a page may end: in nothing, if it is a pipe or a device."""
+"""File suffixes of a page; a pipe or a device has none."""
 
 
 def evaluate(
@@ -70,7 +70,7 @@ def evaluate(
     data_dir: opt.DataDir = None,
     files: opt.PairOptions = opt.PairOptions(),
 ) -> None:
-    """Predict the sources of a file and compare with its targets.
+    """Predict the sources of a file and compare the predictions with its targets.
 
     $ hardalign evaluate runs/g2p test.tsv
     $ hardalign evaluate runs/g2p small.tsv --folds 10
@@ -79,19 +79,19 @@ def evaluate(
     predicted exactly, WER = 100 - ACC. PER is the mean over words of edit distance / length of the
     reference; the corpus-level PER is the sum of distances / sum of lengths. MFS is the mean
     F-score of the NEWS shared task, MLD the mean edit distance. ECE is the expected calibration
-    error, 0 to 1: words are put into ten bins by the probability of their prediction, and the mean
-    over words is taken of how far that probability and the share of right predictions are apart in
-    a bin. Beside each figure stands its 95% interval, from a bootstrap over the items. The last
-    line is the signature: what these figures were computed from, and how.
+    error, 0 to 1: words are put into ten bins by the probability of their prediction, and each
+    bin's gap between mean probability and accuracy is averaged over words. Each figure has a 95%
+    confidence interval, from a bootstrap over the items. The last line is the signature: what the
+    figures were computed from, and how.
 
     Args:
-        file: File with sources and targets; - is standard input. Without it, the test part of the
-            corpus that the model was trained on.
-        temperature: Answer at this temperature. (default: the model's own; 1 is as it learned)
-        items: Write all items to this file: source, tags, references, prediction, its probability
-            and whether it is right, separated by TABs, below a line of names.
-        folds: Cross-validate: train N models as MODEL was trained, each on the file without one of
-            N parts, and evaluate each on that part. No source is in two parts.
+        file: File with sources and targets; - is standard input. (default: the test set of the
+            corpus that the model was trained on)
+        temperature: Predict at this temperature. (default: the model's own; 1 is no scaling)
+        items: Write a TAB-separated table of all items to this file, with a header: source, tags,
+            references, prediction, its probability and whether it is correct.
+        folds: N-fold cross-validation: train N models as MODEL was trained, each on the file
+            without one of N parts, and evaluate each on that part. No source is in two parts.
     """
     predictor = load(model, temperature=temperature)
     layout = predictor.description.format
@@ -151,13 +151,13 @@ def evaluate(
 def _cross_validated(
     like: Description, items: Sequence[Example], folds: int, search: Search, threads: int
 ) -> list[Prediction]:
-    """Answer each item by a model that was trained as another one, on items of other sources."""
+    """Predict the items of each fold with a model trained as ``like`` was, on the other folds."""
     from hardalign.cli.progress import TrainingBar
     from hardalign.training.api import train
 
     sources = sorted({item.source for item in items})
     if not 2 <= folds <= len(sources):
-        raise HardalignError(f"--folds is from 2 to {len(sources)}, the sources, not {folds}")
+        raise HardalignError(f"--folds must be from 2 to {len(sources)} (sources), not {folds}")
     Random(0).shuffle(sources)
     fold_of = {source: place % folds for place, source in enumerate(sources)}
     answers: dict[Example, Prediction] = {}
@@ -190,7 +190,7 @@ def _cross_validated(
 def _corpus_test_set(
     predictor: Predictor, model: str, data_dir: Path | None
 ) -> tuple[list[Example], str]:
-    """Return the test part of the corpus that the model was trained on, and a name for it."""
+    """Return the test set of the corpus that the model was trained on, and its name."""
     from hardalign.cli.data import fetch_and_load
 
     origin = predictor.description.data.corpus
@@ -201,7 +201,7 @@ def _corpus_test_set(
         )
     corpus = fetch_and_load(origin, data_dir)
     name = f"{origin.corpus} test"
-    # Some corpora are split by line: a figure must say how much of it training has seen.
+    # Some corpora are split by line: the signature says how many sources are in train too.
     seen = {example.key for example in corpus.train} & {example.key for example in corpus.test}
     if seen:
         name += f" ({len(seen)} of its sources occur in train too)"
@@ -209,7 +209,7 @@ def _corpus_test_set(
 
 
 def _signed(file: str) -> str:
-    """Return a file's name and the beginning of its hash."""
+    """Return the name of a file and the start of its hash."""
     if file == "-" or not Path(file).is_file():  # a pipe cannot be read twice
         return file_name(file)
     return f"{file} sha256:{sha256(Path(file).read_bytes())[:12]}"
@@ -227,18 +227,18 @@ def analyze(
 
     $ hardalign analyze runs/g2p test.tsv
 
-    As in the paper, there is an edge between source symbol j and predicted symbol i where the
-    weight α_j(i) with which the model looked at j is larger than 0.1, and an alignment is
-    non-monotonic where two edges cross. Edges to the begin and end of the source and to tags do not
-    count: these are no places in the source. Every distinct source counts once, and is correct if
-    predicted as one of its references has it. After the table, each non-monotonic item is listed:
-    correct or incorrect TAB source TAB prediction TAB references TAB edges (source-target, from 0).
+    As in the paper, an edge joins source symbol j and predicted symbol i if the alignment weight
+    α_j(i) exceeds 0.1, and an alignment is non-monotonic if two edges cross. Edges to tags and to
+    the begin and end of the source do not count, as these are not positions in the source. Every
+    distinct source counts once, and is correct if its prediction equals one of its references. The
+    table is followed by a line for each non-monotonic item: correct or incorrect TAB source TAB
+    prediction TAB references TAB edges (source-target, from 0).
 
     Args:
-        threshold: The weight that an edge exceeds.
+        threshold: The weight that an edge must exceed.
     """
     if not 0 <= threshold < 1:
-        raise HardalignError(f"--threshold is from 0 to 1, not {threshold:g}")
+        raise HardalignError(f"--threshold must be from 0 to 1, not {threshold:g}")
     predictor = load(model)
     items = evaluation_items(files.read(file, predictor.description.format))
     breakdown = Breakdown.of(analyzed_predictions(predictor, items, threshold), threshold)
@@ -259,7 +259,7 @@ def analyze(
 def analyzed_predictions(
     predictor: Predictor, items: Sequence[Example], threshold: float
 ) -> Iterator[AnalyzedPrediction]:
-    """Yield the model's answer to each item, with its edges above the threshold."""
+    """Yield the prediction for each item, with its edges above the threshold."""
     spell = predictor.description.format.join_target
     predictions = best_predictions(predictor, items, Search(), cores(), alphas=True)
     for item, prediction in zip(items, predictions, strict=True):
@@ -284,22 +284,22 @@ def errors(
     threads: opt.Threads = None,
     files: opt.PairOptions = opt.PairOptions(),
 ) -> None:
-    """Show what a model gets wrong: confusions, hard words, and doubtful data.
+    """Show what a model gets wrong: confusions, hard words and dubious data.
 
     $ hardalign errors en-g2p test.tsv
     $ hardalign errors en-g2p test.tsv --output report.html
 
-    Sources are predicted greedily and compared with the closest of their references. Reported are
-    the commonest confusions with the source symbols they come from, errors by length, by confidence
-    and by tag, the most confident errors, the least confident right answers, and the pairs of the
-    file that the model finds least probable: run on training data, these are often errors in it.
+    Sources are predicted greedily and compared with the closest of their references. The report has
+    the commonest confusions with the source symbols they come from, errors by length, confidence
+    and tag, the most confident errors, the least confident correct predictions, and the pairs that
+    the model finds least probable, which in training data are often mistakes.
 
     Args:
-        output: Write a page for the browser, with alignments, instead of the terminal report.
+        output: Write an HTML page, with alignments, instead of the terminal report.
         tsv: Print everything as TAB-separated rows.
     """
     if output is not None and tsv:
-        raise HardalignError("choose one of --output, a page, and --tsv, rows on standard output")
+        raise HardalignError("choose one of --output (a page) and --tsv (rows on standard output)")
     if output is not None and output.suffix.lower() not in PAGES:
         raise HardalignError(
             f"{output}: a page is .html, not {output.suffix}; for a table, --tsv prints rows"
@@ -334,19 +334,19 @@ def compare(
     threads: opt.Threads = None,
     files: opt.PairOptions = opt.PairOptions(),
 ) -> None:
-    """Compare the accuracy of models on the same file, and say whether it is chance.
+    """Compare the accuracy of models on a file, with significance tests.
 
     $ hardalign compare runs/hard runs/soft test.tsv
 
-    Every distinct source counts once, against the closest of its references. Each pair of models
-    is tested by approximate randomisation over the items (two-sided); p is corrected for the number
-    of pairs by Holm's method. Differences have a 95% interval from a paired bootstrap. Then come
-    the words that one model alone gets right.
+    Every distinct source counts once, against the closest of its references. Each pair of models is
+    tested by approximate randomisation over the items (two-sided), with Holm's correction of p for
+    multiple comparisons. Differences have a 95% confidence interval from a paired bootstrap. At the
+    end are words that only one model gets right.
 
     Args:
         models_and_file: Folders of two or more trained models, or names of bundled ones, then the
             file with sources and targets; - is standard input.
-        words: How many words to show of those that one model alone gets right.
+        words: Number of words to show, for each model, that no other gets right.
     """
     if len(models_and_file) < 3:
         raise HardalignError("name two models or more, then the file to compare them on")
@@ -364,7 +364,7 @@ def compare(
                 f"{models[0]} and {model} cannot be compared: they cut strings into symbols in "
                 "different ways; see hardalign info"
             )
-    layout = replace(layout, target_parts=False)  # whatever models do, whole symbols are judged
+    layout = replace(layout, target_parts=False)  # the metrics are over whole symbols
     items = evaluation_items(files.read(file, layout))
     judged = []
     for model, predictor in predictors.items():
@@ -384,7 +384,7 @@ def compare(
 
 
 def _cut(layout: Format) -> tuple[str, ...]:
-    """Return all that decides which whole symbols a string has."""
+    """Return the settings that determine how strings are split into whole symbols."""
     separators = layout.source_separator, layout.target_separator, layout.tag_separator
     return (*separators, layout.normalization, layout.source_case)
 

@@ -1,4 +1,4 @@
-"""Commands about a trained model itself: ``info``, ``plot``, ``export`` and ``serve``."""
+"""Commands for a trained model: ``info``, ``plot``, ``export`` and ``serve``."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def info(model: Positional[opt.OptionalModel] = None) -> None:
 
 
 def _spelled(values: Mapping[str, object]) -> str:
-    """Return names and values in one line: ``seed 0, train (file words.tsv, examples 90)``."""
+    """Format names and values on one line: ``seed 0, train (file words.tsv, examples 90)``."""
     return ", ".join(
         f"{name} ({_spelled(value)})" if isinstance(value, dict) else f"{name} {value}"
         for name, value in values.items()
@@ -103,7 +103,7 @@ def _spelled(values: Mapping[str, object]) -> str:
 
 
 def _some(symbols: tuple[str, ...]) -> str:
-    """Return as many symbols as fit on a line."""
+    """Return the first symbols, as many as fit on a line."""
     shown = " ".join(symbols[:60])
     return shown if len(symbols) <= 60 else f"{shown} …"
 
@@ -117,16 +117,16 @@ def plot(
     beside: opt.OptionalModel = None,
     output: opt.OutputFile = None,
 ) -> None:
-    """Draw the alignment of a pair, or how a model was trained.
+    """Draw the alignment of a pair, or the training curves of a model.
 
     $ hardalign plot runs/g2p action
     $ hardalign plot runs/g2p action "AE K SH AH N" --output action.svg
     $ hardalign plot runs/soft action --beside runs/hard --output action.pdf
     $ hardalign plot runs/g2p
 
-    Rows are target symbols, columns source symbols, ⊢ and ⊣ are begin and end. What the weights
-    are stands above: the posterior of the alignment, attention weights, or one path. Without a
-    source, loss, accuracy and learning rate of a training run are printed as curves.
+    Rows are target symbols, columns source symbols, ⊢ and ⊣ are begin and end. The title says what
+    the weights are: the posterior of the alignment, attention weights, or one path. Without a
+    source, the loss, accuracy and learning rate of the training run are plotted.
 
     Args:
         source: The source string.
@@ -134,8 +134,8 @@ def plot(
         tags: The tags of the source, as the model's format writes them: V;PST
         beside: Another model, whose alignment is drawn on the right (in the terminal, below).
             Without a target, each model's own prediction is drawn.
-        output: Write a picture, .svg, .png or .pdf, instead of drawing in the terminal; needs
-            matplotlib, which the extra plot brings.
+        output: Write a picture (.svg, .png or .pdf) instead of drawing in the terminal; needs
+            matplotlib, from the extra plot.
     """
     if source is None:
         if beside is not None or tags is not None or output is not None:
@@ -146,13 +146,13 @@ def plot(
     texts, alignments = [], []
     for predictor in [load(folder) for folder in (model, beside) if folder]:
         if "tags" in predictor.description.format.columns and "\t" not in question:
-            raise HardalignError("the model reads tags with each source; give them by --tags")
+            raise HardalignError("the model reads tags with each source; give them with --tags")
         text = target
-        if text is None:  # not by a call, which would warn of the symbols that `align` warns of
+        if text is None:  # not by a call, which would repeat the warnings of `align`
             ((best,),) = predictor.answers([predictor.example(question)], Search())
             text = best.text
             if not best.finished:
-                note(f"the prediction was {CUT_OFF}: the row ⊣ is where, not an end of its own")
+                note(f"the prediction was {CUT_OFF}: the row ⊣ is the cut, not a predicted end")
         texts.append(text)
         alignments.append(predictor.align(question, text))
     if output is not None:
@@ -165,7 +165,7 @@ def plot(
 
 
 def _plot_run(model: str) -> None:
-    """Print the curves of a run: of a model folder, or of a run of ``reproduce``."""
+    """Print the training curves of a model folder or of a run of ``reproduce``."""
     from hardalign.plot import curve_text
 
     path = find_model(model) / METRICS
@@ -176,26 +176,26 @@ def _plot_run(model: str) -> None:
         try:
             epochs.append(dict(loads(line)))
         except (ValueError, TypeError):
-            raise HardalignError(f"{path}, line {number}: this is no JSON object") from None
+            raise HardalignError(f"{path}, line {number}: this is not a JSON object") from None
     print(curve_text(epochs))
 
 
 def export(model: opt.Model, file: Annotated[Path, Positional, opt.arg("FILE.onnx")]) -> None:
-    """Write a model as ONNX, to predict on a phone, in a browser, from C++.
+    """Export a model to ONNX, to predict on a phone, in a browser or from C++.
 
     $ hardalign export runs/g2p g2p.onnx
 
-    There are two graphs, each in a file of its own, so that any ONNX runtime can run them.
-    FILE.onnx is the encoder: it reads source, lengths and tags (how many symbols are tags).
-    FILE.step.onnx is one step: from all that the encoder wrote and the symbol chosen last
-    (previous) it makes log_probs and alpha of the next symbol, and next_h for the h of the next
-    step, next_c for its c and so on. Sizes of batches and lengths are free. The symbols' numbers
-    and the format are in FILE.json, and in the metadata of both graphs. docs/examples in the
-    repository has programs that predict with them. The system must be one without input feeding:
-    hard, soft, hard-sampled, hard-prior, hard-hmm or hard-monotonic.
+    There are two graphs, in separate files, which any ONNX runtime can run. FILE.onnx is the
+    encoder: its inputs are source, lengths and tags (how many symbols are tags). FILE.step.onnx is
+    one decoding step: from the encoder's outputs and the last symbol (previous) it computes
+    log_probs and alpha of the next symbol, and the state of the next step (next_h for h, next_c for
+    c and so on). Batch sizes and lengths are dynamic. The symbol numbers and the format are in
+    FILE.json, and in the metadata of both graphs. docs/examples in the repository has programs that
+    predict with them. The system must have no input feeding: hard, soft, hard-sampled, hard-prior,
+    hard-hmm or hard-monotonic.
 
     Args:
-        file: Where to write the encoder; the others are written beside it. Needs the extra onnx.
+        file: File for the encoder; the others are written beside it. Needs the extra onnx.
     """
     try:
         from hardalign.systems.export import export_onnx, step_file
@@ -205,7 +205,7 @@ def export(model: opt.Model, file: Annotated[Path, Positional, opt.arg("FILE.onn
     export_onnx(tensors, description, file)
     note(f"the encoder is {file}, the step {step_file(file)}")
     if description.model.copying:
-        note("letters that were never seen are unknown there; hardalign itself can copy them")
+        note("the exported model reads unseen letters as unknown; hardalign itself can copy them")
 
 
 def serve(
@@ -219,7 +219,7 @@ def serve(
     no_lexicon: opt.NoLexicon = False,
     allow_origin: Annotated[opt.Strings, UseAppendAction, opt.optional("ORIGIN")] = (),
 ) -> None:
-    """Serve a page where models can be tried and compared, and a JSON API.
+    """Serve a web page to try and compare models, and a JSON API.
 
     $ hardalign serve en-g2p
     $ hardalign serve en-g2p ko=runs/ko --port 9000
@@ -228,17 +228,17 @@ def serve(
     $ curl localhost:8000/predict -H 'Content-Type: application/json' -d '{"words": ["action"]}'
 
     The page shows predictions as you type, other candidates with their probabilities, and where
-    each symbol came from. /docs describes the API. Interrupt it (Ctrl-C) to end it.
+    each symbol came from. /docs describes the API. Ctrl-C stops it.
 
     Args:
         model: Folder of a trained model, or the name of a bundled one. NAME is what the page and
             the API call it, by default the last part of the folder's path.
-        others: More of them, to switch between and to compare.
-        host: The address to listen on. Whoever can reach it can use the models: 0.0.0.0 lets the
-            whole network in.
-        port: The port to listen on; 0 is any free one.
-        allow_origin: A site whose pages may use the API, such as https://example.org; * is any.
-            May be given several times. By default only the server's own page may.
+        others: More models, to switch between and compare.
+        host: Address to listen on. Anyone who can reach it can use the models: 0.0.0.0 admits the
+            whole network.
+        port: Port to listen on; 0 picks a free one.
+        allow_origin: Site whose pages may use the API (CORS), such as https://example.org; * is
+            any. Can be repeated. (default: only the server's own page)
     """
     try:
         from hardalign.serve.app import create_app
@@ -257,13 +257,12 @@ def serve(
 def load_models(
     models: Iterable[str], lexicons: Sequence[str] | None = (), language: str | None = None
 ) -> dict[str, Predictor]:
-    """Load models, each ``MODEL`` or ``NAME=MODEL``, as ``load``, all with the same options.
+    """Load models given as ``MODEL`` or ``NAME=MODEL``, all with the same options.
 
-    Without a name, a model is called by the last part of its path, and by as many more parts as
-    tell it from the others.
+    The default name is the last part of the path, with as many more as make it unique.
     """
     pairs = [_split(model) for model in models]
-    # resolve() would follow links, and a link's own name is the one that was chosen.
+    # Not resolve(), which follows links: a link's own name is the one that was chosen.
     paths = [Path(os.path.abspath(model)).parts for _, model in pairs]  # noqa: PTH100
     unnamed = [path for path, (name, _) in zip(paths, pairs, strict=True) if not name]
     named: dict[str, Predictor] = {}
@@ -276,7 +275,7 @@ def load_models(
         except HardalignError as error:
             if len(pairs) == 1 or not lexicons:
                 raise
-            load(model, language=language, lexicon=None)  # unless the model itself is at fault
+            load(model, language=language, lexicon=None)  # raises if the model itself is at fault
             raise HardalignError(
                 f"the lexicon does not fit the model {name}: {error}; serve it without this one"
             ) from error
@@ -284,7 +283,7 @@ def load_models(
 
 
 def _split(text: str) -> tuple[str, str]:
-    """Split ``NAME=MODEL``; an equals sign in the path of a folder is just a character."""
+    """Split ``NAME=MODEL``; the path of a folder may itself contain an equals sign."""
     name, equals, model = text.partition("=")
     if not equals or os.sep in name or Path(text).exists():
         return "", text
@@ -294,8 +293,8 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def _shortest(path: tuple[str, ...], paths: list[tuple[str, ...]]) -> str:
-    """Return as many of the last parts of a path as no other path ends with."""
+    """Return the shortest end of a path that no other path has."""
     lengths = range(1, len(path))
     unique = (n for n in lengths if [one[-n:] for one in paths].count(path[-n:]) == 1)
-    # One may be given twice. And a file's name may not be text, which JSON cannot hold.
+    # A path may be given twice, and a file name need not be text, which JSON requires.
     return "/".join(path[-next(unique, 1) :]).encode("utf-8", "replace").decode()

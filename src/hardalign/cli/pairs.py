@@ -1,4 +1,4 @@
-"""Commands about given pairs: ``score`` and ``align``."""
+"""Commands for source-target pairs: ``score`` and ``align``."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ def score(
     $ hardalign score runs/g2p lexicon.tsv
     $ hardalign score runs/g2p lexicon.tsv --per-symbol
 
-    Printed is: source TAB target TAB log-probability, a natural logarithm, the end of the string
+    Each line is source TAB target TAB log-probability: a natural logarithm, the end of the string
     included; -inf if the target has a symbol that the model has never seen, which is reported.
     A name with several targets has a line for each. The score is exact for most systems, but
-    hard-feed and hard-feed-reinforce give the probability under the rule by which they decode, or
-    with --particles an estimate of their own; monotonic that of one way to write the target, its
-    aligner's, which is a lower bound.
+    hard-feed and hard-feed-reinforce give the probability under their decoding rule, or with
+    --particles an estimate; monotonic gives that of one way to write the target, its aligner's,
+    which is a lower bound.
 
     Args:
-        per_symbol: Add a column: the log-probabilities of the target's symbols and of its end,
-            separated by blanks, whose sum is the score.
+        per_symbol: Add a column with the log-probabilities of the target's symbols and of its end,
+            separated by blanks; their sum is the score.
         particles: For hard-feed and hard-feed-reinforce, estimate log p(target | source), which
             they cannot compute, with K particles: their mean weight is an unbiased estimate of the
             probability.
@@ -57,7 +57,7 @@ def score(
     unknown, unwritable = Counter[str](), Counter[str]()
     impossible = 0
     examples = files.read(file, layout)
-    # An estimate is drawn by the pair's place in one call.
+    # Estimates are seeded by a pair's place in the call, so all pairs go into one.
     for chunk in as_they_come(file, examples) if particles is None else [examples]:
         pairs, again = tee(training_pairs(chunk))
         scores: Iterator[list[float]]
@@ -103,23 +103,23 @@ def align(
     $ hardalign align runs/g2p lexicon.tsv
     $ hardalign align --unsupervised lexicon.tsv --format lexicon --symbols
 
-    Printed are index pairs source-target (Pharaoh), from 0, over the symbols of the file: a target
-    symbol that comes from the begin or end of the source or from a tag has no pair. A pair whose
+    The output is source-target index pairs (Pharaoh format), from 0, over the symbols of the file:
+    a target symbol aligned to a tag or to the begin or end of the source is left out. A pair whose
     target has a symbol that the model has never seen gets an empty line, and is reported.
 
-    With --symbols, action → AE K SH AH N is a:AE c:K t:SH i: o:AH n:N, each source symbol with what
-    comes from it; several are joined by |, +PL:s comes from a tag, ⊢:x from the begin, ⊣:x from the
-    end, :x from nothing. Read from left to right, target symbols are in order; one that does not
-    follow the one before carries its place from 0: m:m|m@3 e:e@1|e@4. A blank is \s, and what
-    would be misread is written as \u{3a}. (hardalign.alignment.read_symbols reads it.)
+    With --symbols, action → AE K SH AH N is a:AE c:K t:SH i: o:AH n:N, each source symbol with the
+    target symbols aligned to it, joined by |; +PL:s comes from a tag, ⊢:x from the begin, ⊣:x from
+    the end, :x from nothing. Target symbols are in order from left to right; one that does not
+    follow its predecessor carries its index, from 0: m:m|m@3 e:e@1|e@4. A blank is \s; ambiguous
+    characters are escaped like \u{3a}. hardalign.alignment.read_symbols parses this.
 
     With --posterior, a line is a JSON object: weights [target][source], those of begin, tags and
-    end apart, the entropy of each row in nats, and kind: posterior, attention (weights that do not
-    know the symbol they led to) or path.
+    end separately, the entropy of each row in nats, and kind: posterior, attention (weights before
+    the target symbol is known) or path.
 
     Args:
         model: Folder of a trained model, or the name of a bundled one.
-        unsupervised: Align this file without a model, by what its own pairs have in common.
+        unsupervised: Align this file without a model, by an aligner fitted to its own pairs.
         symbols: Print aligned symbols instead of indices.
         posterior: Print all weights, as JSON.
     """
@@ -145,7 +145,7 @@ def _align(
     """Print the model's alignments."""
     predictor = load(model)
     unknown, unwritable = Counter[str](), Counter[str]()
-    lines: list[int] = []  # where the pairs are that could not be aligned
+    lines: list[int] = []  # of pairs that could not be aligned
     note(f"{predictor.description.model.system}: {KINDS[predictor.system.alignment]}")
     for chunk in as_they_come(file, files.read(file, predictor.description.format)):
         for pair, alignment in predictor.align_pairs(training_pairs(chunk), threads=threads):

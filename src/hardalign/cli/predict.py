@@ -1,4 +1,4 @@
-"""Commands that answer: ``predict`` and ``lexicon``."""
+"""Commands that predict: ``predict`` and ``lexicon``."""
 
 from __future__ import annotations
 
@@ -62,42 +62,41 @@ def predict(
     $ hardalign predict en-g2p letter.txt --text --ipa
     $ hardalign predict g2p words.txt --language de
 
-    A line holds a source alone (with tags: lemma TAB TAG;TAG), or all the columns of the model's
-    format, whose target is then ignored. Printed is: source TAB prediction; where there are tags,
-    lemma TAB form TAB tags, as in the files of SIGMORPHON. Predictions stop at 4 times the length
-    of the source (begin and end symbols included); if one does, it is reported. What comes through
-    a pipe is answered as it comes.
+    An input line has a source alone (with tags: lemma TAB TAG;TAG), or all columns of the model's
+    format, whose target is then ignored. An output line is source TAB prediction or, with tags,
+    lemma TAB form TAB tags, as in SIGMORPHON files. Predictions are cut off at 4 times the length
+    of the source (begin and end symbols included), which is reported. Lines that come through a
+    pipe are answered as they arrive.
 
     The default is greedy search: the best symbol at every step.
 
     Args:
         file: File of sources; - is standard input; gzip is recognised.
         beam: Beam width; 1 is greedy search. (default: 1, with --nbest more)
-        nbest: Print the K most probable strings found, best first, each on a line. Where fewer are
-            found, fewer are printed and that is reported. (default beam: K, at least 5)
-        mass: Print the fewest strings that together have at least probability P, and a last
-            column with the probability covered so far. The beam is doubled from 8 up to 256 until
-            P is covered; where it is not, that is reported.
-        sample: Print K strings drawn from the model's distribution; equal ones may come up.
-        seed: Of --sample: a word at the same place in its file gets the same strings again.
+        nbest: Print the K most probable strings found, best first, one per line. If fewer are
+            found, that is reported. (default beam: K, at least 5)
+        mass: Print the fewest strings whose probabilities add up to at least P, with a column of
+            cumulative probability. The beam is doubled from 8 up to 256 until P is covered; if it
+            never is, that is reported.
+        sample: Print K strings sampled from the model's distribution, possibly with duplicates.
+        seed: Random seed of --sample: a word at the same place in its file gets the same strings.
             (default: 0)
-        temperature: Take each symbol's probabilities to the power 1/T, which makes them more alike
-            above 1 and less below. (default: what training found to fit; 1 is as it learned)
-        scores: Add a column, log p(prediction | source), the natural logarithm, which is what
-            hardalign score gives, to the precision of float32. It is exact for most systems, but
-            hard-feed and hard-feed-reinforce give the probability under the rule by which they
-            decode, monotonic a lower bound, summed over the ways to write the string that the
-            search found.
-        alignments: Add a last column, where each symbol of the prediction came from: index pairs
-            source-target, from 0, as hardalign align prints them.
+        temperature: Raise each symbol's probabilities to the power 1/T: above 1 flattens them,
+            below 1 sharpens them. (default: calibrated in training; 1 is no scaling)
+        scores: Add a column with the natural logarithm log p(prediction | source), as given by
+            hardalign score, to float32 precision. It is exact for most systems, but hard-feed and
+            hard-feed-reinforce give the probability under their decoding rule, monotonic a lower
+            bound, summed over the ways to write the string that the search found.
+        alignments: Add a column with the alignment: source-target index pairs, from 0, as printed
+            by hardalign align.
         jsonl: Print one JSON object per input line: source and predictions, each with text,
             symbols, log_prob and finished (false if it was cut off).
-        tags: Tags of all sources, which then have none of their own: deu, or V;PST.
+        tags: Tags for all sources, which then have none of their own: deu, or V;PST.
         ipa: Write ARPAbet as IPA, with stress marks before syllables.
-        text: The file is running text: words are pronounced, all else stays as it is.
-        numbers: In a text, read numbers, years, ordinals, currency, times, percentages and common
-            abbreviations of this language, such as en or de, as words.
-        spell_capitals: In a text, spell words in capitals letter by letter.
+        text: The file is running text: pronounce its words and leave the rest unchanged.
+        numbers: With --text, read numbers, years, ordinals, currency, times, percentages and common
+            abbreviations as words of this language, such as en or de.
+        spell_capitals: With --text, spell words in capitals letter by letter.
     """
     if seed is not None and sample is None:
         raise HardalignError("--seed goes with --sample")
@@ -124,8 +123,8 @@ def predict(
         for name, given in {**beside, "nbest": nbest, "mass": mass, "sample": sample}.items():
             if given:
                 raise HardalignError(
-                    f"--{name} does not go with --text: a text has one pronunciation for each "
-                    "word, and nothing beside it"
+                    f"--{name} does not go with --text, which writes one pronunciation for each "
+                    "word and nothing else"
                 )
         from hardalign.text.numbers import Numbers
 
@@ -152,7 +151,7 @@ def predict(
             columns += [f"{so_far:.6f}"] if mass is not None else []
             if alignments:
                 columns.append(one.alignment.pharaoh() if one.alignment else "")
-            if one.tags or all_tags:  # last: other columns stay in their places
+            if one.tags or all_tags:  # last, so that other columns keep their places
                 columns.append(layout.tag_separator.join(one.tags or all_tags))
             yield "\t".join(columns) + "\n"
 
@@ -198,11 +197,11 @@ def _pronounce(predictor: Predictor, file: str, output: Path | None, **options: 
 def _object(
     predictions: list[Prediction], all_tags: Symbols, mass: float | None, ipa: bool
 ) -> dict[str, Any]:
-    """Return all predictions for one source."""
+    """Return the predictions for one source as a JSON object."""
     source, tags = predictions[0].source, predictions[0].tags or all_tags
     content: dict[str, Any] = {"source": source} | ({"tags": tags} if tags else {})
     content["origin"] = predictions[0].origin
-    # A blank line has no source, and its empty prediction is not the model's.
+    # The empty prediction for a blank line is not the model's.
     content["predictions"] = [
         one.to_dict() | ({"ipa": _spelled(one, ipa)} if ipa else {})
         for one in predictions
@@ -237,36 +236,36 @@ def lexicon(
     threads: opt.Threads = None,
     output: opt.Output = None,
 ) -> None:
-    """Make a pronunciation dictionary of the words of a list or a text.
+    """Make a pronunciation dictionary for the words of a list or text.
 
     $ hardalign lexicon en-g2p words.txt --style mfa --mass 0.9 --known cmudict --output en.dict
     $ hardalign lexicon en-g2p transcripts.txt --style kaldi --nbest 3 --output lexiconp.txt
 
-    Every distinct word is written once for each pronunciation, words sorted by code point. WORDS
-    may be a list, one word per line, or running text: numbers, symbols, addresses and words in
-    other letters are passed over and named at the end.
+    Every distinct word has a line for each pronunciation; words are sorted by code point. WORDS may
+    be a list, one word per line, or running text: numbers, symbols, addresses and words in other
+    letters are skipped, and reported at the end.
 
     Styles: mfa is word TAB probability TAB P H O N E S, kaldi is a lexiconp.txt; in both the best
-    pronunciation of a word has 1.0, as these tools expect. cmudict is word P H O N E S, the next
-    one word(2) P H O N E S. tsv is word TAB P H O N E S TAB probability TAB lexicon or model, the
-    probability as the model has it.
+    pronunciation of a word has 1.0, as these tools expect. cmudict is word P H O N E S, and for the
+    next pronunciation word(2) P H O N E S. tsv is word TAB P H O N E S TAB probability TAB lexicon
+    or model, with the model's own probability.
 
     After an interruption, or with more words, the same command with --resume computes only what is
-    missing. Until all is done, what was computed stands in FILE.partial.
+    missing. Results are kept in FILE.partial until the dictionary is complete.
 
     Args:
         words: List of words or text; - is standard input; gzip is recognised.
-        style: How the dictionary is written.
-        known: Lexicon whose pronunciations are used for the words it has, before that of the model;
-            cmudict is the dictionary of en-g2p. May be given several times: the first that has a
-            word decides. Its words for silence and noise (<unk> spn) are written as they are.
-        mass: Write the fewest pronunciations that together have at least probability P; where a
-            beam of 256 finds less, that is reported.
+        style: Format of the dictionary.
+        known: Lexicon of known words, to look up before the model's own; cmudict is the dictionary
+            of en-g2p. Can be repeated: the first that has a word decides. Its words for silence and
+            noise (<unk> spn) are copied unchanged.
+        mass: Write the fewest pronunciations whose probabilities add up to at least P; if a beam of
+            256 finds less, that is reported.
         nbest: Write the K most probable pronunciations. (default: the best one)
-        min_prob: Leave out pronunciations with a smaller probability, but for the best one.
+        min_prob: Leave out pronunciations less probable than P, except the best one.
         ipa: Write ARPAbet as IPA, a symbol for each phone, without stress.
-        resume: Keep the entries that the model gave FILE, or FILE.partial, in an earlier run, and
-            compute those of other words only.
+        resume: Keep the model's entries in FILE or FILE.partial from an earlier run, and compute
+            only the rest.
     """
     from hardalign.text.dictionary import (
         PARTIAL,
@@ -280,7 +279,7 @@ def lexicon(
     from hardalign.text.running import names
 
     if not 0 <= min_prob < 1:
-        raise HardalignError(f"--min-prob is from 0 to 1, not {min_prob:g}")
+        raise HardalignError(f"--min-prob must be from 0 to 1, not {min_prob:g}")
     output = None if output in STDOUT else output
     if output is not None and output.is_dir():
         raise HardalignError(f"{output}: this is a folder; name a file")

@@ -1,4 +1,4 @@
-"""Training as it goes: one line per epoch, and a bar for what is left of all of them."""
+"""Training progress: one line per epoch, and a progress bar over all of them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ HEADER = "epoch     loss  dev log p  dev acc  distance  learning rate  words/s  
 
 
 class TrainingBar(Reporter):
-    """A progress bar of a training, or of a part of several; it shows on a terminal only."""
+    """Progress bar for training, or for one ``part`` of several runs; shown only on a terminal."""
 
     progress: Standing
-    """How far training has come, once it has begun."""
+    """The progress of training, once it has begun."""
 
     def __init__(self, part: str = "") -> None:
         self._part = part
@@ -52,7 +52,7 @@ class TrainingProgress(TrainingBar):
     """A ``Reporter`` for people: beside the bar, a line per epoch everywhere."""
 
     def note(self, text: str) -> None:
-        """Pass on what the user should know."""
+        """Print a note for the user."""
         note(text)
 
     def begin(self, progress: Standing, run: Run) -> None:
@@ -63,8 +63,8 @@ class TrainingProgress(TrainingBar):
             self.epoch(row)
 
     def epoch(self, row: Row) -> None:
-        """Print a complete epoch."""
-        # Without development data there are no figures of it.
+        """Print the line of a completed epoch."""
+        # None without development data.
         columns = (
             (row["dev_log_likelihood"], 10, 4),
             (row["dev_acc"], 8, 2),

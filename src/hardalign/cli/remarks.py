@@ -22,9 +22,9 @@ from hardalign.search import (
 
 CUT_OFF = "cut off at 4 times the length of the source"
 ALIGNED_AT_ONCE = 256
-"""Predictions that may have skipped letters, aligned at a time."""
+"""How many predictions that may have skipped letters are aligned at a time."""
 SHOWN = 8
-"""Sources with skipped letters that are named."""
+"""How many sources with skipped letters are listed."""
 
 
 class Remarks:
@@ -43,7 +43,7 @@ class Remarks:
         self._suspects: list[Prediction] = []
 
     def see(self, predictions: list[Prediction]) -> None:
-        """Take note of the predictions for the next item."""
+        """Record the predictions for the next item."""
         self.items += 1
         best = predictions[0]
         if best.origin == "lexicon" or not best.source:
@@ -104,10 +104,10 @@ def best_predictions(
     model: str | None = None,
     alphas: bool = False,
 ) -> list[Prediction]:
-    """Predict items with a progress bar, and warn of what the model could not read or write.
+    """Predict items with a progress bar, and warn of symbols the model cannot read or write.
 
-    Warnings begin with the name of the ``model``, if given. Unless ``alphas`` are wanted, the
-    predictions are without, as those of a large file are larger than all else.
+    Warnings start with the name of the ``model``, if given. Unless ``alphas`` is set, alphas are
+    dropped, since those of a large file take most of the memory.
     """
     answers = predictor.answers(items, search, exact=False, threads=threads)
     what = f"words of {model}" if model else "words"
@@ -127,7 +127,7 @@ def remark_on_items(
     cut_off: Sequence[Example],
     model: str | None = None,
 ) -> None:
-    """Warn of unknown symbols, predictions cut off and references that cannot be written."""
+    """Warn of unknown symbols, cut-off predictions and references that cannot be written."""
     unknown = Counter(symbol for item in items for symbol in predictor.unknown(item))
     missing = Counter[str]()
     unwritable = []

@@ -28,32 +28,32 @@ class EngineOptions:
     """Where to run."""
 
     engine: Literal["local", "ray"] = "local"
-    """Processes of this machine, or of a Ray cluster."""
+    """Processes on this machine, or on a Ray cluster."""
     workers: opt.Number = None
-    """Runs at a time. (default: one per core)"""
+    """Number of parallel runs. (default: one per core)"""
     address: Annotated[opt.Text, opt.optional("A")] = None
-    """Of a Ray cluster, e.g. auto on one of its machines. (default: a new one, of this machine)"""
+    """Address of a Ray cluster; auto on one of its machines. (default: a new local cluster)"""
     cpus_per_run: float = 1
-    """What Ray reserves for a run; each uses one thread."""
+    """CPUs that Ray reserves for a run, which uses one thread."""
     gpus_per_run: float = 0
-    """What Ray reserves for a run; 0.5 lets two share a GPU."""
+    """GPUs that Ray reserves for a run; 0.5 lets two runs share one."""
     data_dir: Annotated[opt.OptionalFolder, opt.optional("D")] = None
     """Folder with local copies of corpora, on every machine."""
 
     def check(self) -> None:
-        """Refuse what cannot work, before a folder is made."""
+        """Reject invalid options before a folder is made."""
         if self.workers is not None and self.workers < 1:
             raise HardalignError(f"--workers must be at least 1, not {self.workers}")
         need = self.cpus_per_run, self.gpus_per_run
         if not min(need) >= 0 or not 0 < max(need) < math.inf:
-            raise HardalignError("--cpus-per-run and --gpus-per-run: a run needs some of one")
+            raise HardalignError("--cpus-per-run and --gpus-per-run: a run needs one or the other")
         if self.engine == "local":
             if self.address is not None:
                 raise HardalignError("--address goes with --engine ray")
             import hardalign.training  # noqa: F401 - raises if torch is not installed
 
     def open(self, folder: Path) -> Engine:
-        """Start the engine for the runs of a grid's folder."""
+        """Start the engine for the runs in a folder."""
         from hardalign.experiments.engines import Cluster, Local
 
         folder = folder.absolute()
@@ -85,10 +85,10 @@ def reproduce(
     $ hardalign reproduce smoke --out runs/smoke
     $ hardalign reproduce --report runs/smoke
 
-    Each run has a folder in DIR, named after its settings. The same command once more resumes what
-    was interrupted, retries what failed, and repeats nothing that is complete; of a changed plan it
-    runs what is new. At the end the accuracy of each system is printed. The exit status is 1 if
-    some runs are not complete, and 2 if none is because the input is wrong.
+    Each run has a folder in DIR, named after its settings. Repeating the command resumes
+    interrupted runs, retries failed ones and skips complete ones; if the plan has changed, it runs
+    what is new. At the end, it prints the accuracy of each system. The exit status is 1 if some
+    runs are incomplete, and 2 if every run failed because the input is wrong.
 
     Args:
         plan: g2p, transliteration, inflection, paper (all 896 runs), subset (25 of them) or smoke;
@@ -123,7 +123,7 @@ def reproduce(
     where.check()
     make_folder(out)
     try:
-        # Ray writes about its machines to standard output.
+        # Ray prints messages of its own.
         with redirect_stdout(sys.stderr):
             states = run_all(runs, out, where.open(out), note_changes(out))
     except KeyboardInterrupt:
@@ -133,7 +133,7 @@ def reproduce(
 
 
 def _conclude(states: dict[Run, State], out: Path) -> int:
-    """Print the figures of the runs, say what went wrong, and return the exit status."""
+    """Print the results, report what went wrong, and return the exit status."""
     from hardalign.experiments.report import collect, summary_table
     from hardalign.experiments.run import LOG, read_failures, read_result
 
@@ -144,13 +144,13 @@ def _conclude(states: dict[Run, State], out: Path) -> int:
     failures = read_failures(out)
     for run, state in states.items():
         if state == "busy":
-            note(f"{run.name}: another command is at work on it")
+            note(f"{run.name}: another command is running it")
         elif state == "failed":
             failure, log = failures[run.name], out / run.name / LOG
             note(f"{run.name}: {failure.error} (attempt {failure.attempt}; {log})")
     note(f"{len(done)} of {len(states)} runs are complete in {out}")
     if failed:
-        note(f"{len(failed)} failed; the same command tries them again")
+        note(f"{len(failed)} failed; the same command retries them")
     if done:
         note(f"hardalign reproduce --report {out} compares the systems in tables")
     if len(done) == len(states):
@@ -160,7 +160,7 @@ def _conclude(states: dict[Run, State], out: Path) -> int:
 
 
 def note_changes(folder: Path) -> Callable[[dict[Run, State]], None]:
-    """Return what notes each change of a run's state; what was complete before is no news."""
+    """Return a callback that notes changes of state, except of runs that were complete before."""
     from hardalign.experiments.run import epochs_of
 
     known: dict[Run, State] = {}

@@ -23,28 +23,28 @@ from hardalign.systems import find_system
 
 READING: dict[str, Any] = dict.fromkeys(("tag_separator", "normalization", "source_case"), str)
 READING |= {"target_parts": bool, "max_length": int}
-"""How files are read: what ``--set`` takes besides the settings of model and training."""
+"""How files are read: ``--set`` takes these besides the settings of model and training."""
 CALL: dict[str, Any] = {"allow_empty": bool, "processes": int, "words": int, "strip_stress": bool}
 CALL |= {"data_dir": str}
-"""Further names that it takes, for this command alone."""
+"""Further ``--set`` names, of this command alone."""
 
 
 @dataclass(frozen=True)
 class DataOptions:
-    """What to learn from."""
+    """Training data."""
 
     dev: opt.OptionalFile = None
-    """Development pairs. (default: a tenth held out; none: none)"""
+    """Development pairs, or none. (default: hold out a tenth)"""
     corpus: Annotated[opt.Text, opt.optional("NAME")] = None
-    """Instead of files; see hardalign corpora."""
+    """Corpus to use instead of files; see hardalign corpora."""
     format: Annotated[Optional[opt.FormatName], opt.optional("NAME")] = None
     """pairs, lexicon, spaced, sigmorphon or news. (default: pairs)"""
     columns: Annotated[Optional[str], opt.optional("NAMES")] = None
-    """Of source, target, tags and - (skipped): target,source,-"""
+    """Columns in order: source, target, tags or - (skipped)."""
     source_separator: opt.Text = None
-    """Of source symbols; '' makes each character one."""
+    """What separates source symbols; '' splits into characters."""
     target_separator: opt.Text = None
-    """Of target symbols."""
+    """What separates target symbols."""
 
 
 def train(
@@ -73,25 +73,25 @@ def train(
     Args:
         train: Training pairs; - is standard input, gzip is recognised.
         out: Folder for the model.
-        data: What to learn from.
-        system: See hardalign info. (default: hard-hmm, or of --from)
-        size: small or large. (default: small, or of --from)
-        recipe: By the amount of data, or the paper's.
-        seed: Weights, order and dropout follow from it.
+        data: Training data.
+        system: See hardalign info. (default: hard-hmm, or that of --from)
+        size: small or large. (default: small, or that of --from)
+        recipe: Suit the amount of data, or follow the paper.
+        seed: Random seed for weights, data order and dropout.
         epochs: Passes over the data. (default: the recipe's)
         batch_size: Pairs per step. (default: the recipe's)
         members: Number of models in the ensemble.
         start: Fine-tune this model.
-        device: What to train on.
+        device: Device to train on.
         set: Any setting; --set help lists them. Can be repeated.
-        resume: Go on with the run in DIR (train --resume DIR).
+        resume: Resume the run in DIR (train --resume DIR).
         overwrite: Replace the model in DIR.
     """
     if "help" in set:
         print_settings()
         return
     if system is not None:
-        find_system(system)  # a misspelled name should not wait for torch
+        find_system(system)  # report a misspelled name before torch is imported
     settings = read_settings(set)
     call = {name: settings.pop(name) for name in CALL if name in settings}
     reading = {name: settings.pop(name) for name in READING if name in settings}
@@ -104,8 +104,8 @@ def train(
     if out is None:
         raise HardalignError("give a folder for the model, --out DIR")
     if not {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"} & os.environ.keys():
-        # Before torch is there: its threads spin while they wait for each other, and beside a busy
-        # process that takes nearly all of their time. A short spin costs little elsewhere.
+        # Before importing torch: its threads spin while they wait for each other, which beside a
+        # busy process takes nearly all of their time. A short spin costs little elsewhere.
         os.environ["GOMP_SPINCOUNT"] = "1000"
     from hardalign.cli.progress import TrainingProgress
     from hardalign.training.api import train as run
@@ -119,7 +119,7 @@ def train(
         form = reading.pop("normalization", CorpusOrigin.normalization)
         parts = reading.pop("target_parts", False)
         if data.format is not None or reading:
-            raise HardalignError("a corpus has its own format; leave out how files are read")
+            raise HardalignError("a corpus has its own format; leave out the file options")
         origin = CorpusOrigin(data.corpus, settings["seed"], not strip_stress, words, form, parts)
         learned = fetch_and_load(origin, None if data_dir is None else Path(data_dir))
     elif words is not None or strip_stress or data_dir is not None:
@@ -157,10 +157,10 @@ def train(
 
 
 def read_settings(assignments: tuple[str, ...]) -> dict[str, Any]:
-    """Return settings of the command line, NAME=VALUE, by name.
+    """Parse the NAME=VALUE settings of the command line.
 
     Raises:
-        HardalignError: If one has no value, an unknown name, or a value that it cannot have.
+        HardalignError: If a value is missing or invalid, or a name unknown.
     """
     settings = {}
     for assignment in assignments:
@@ -172,13 +172,13 @@ def read_settings(assignments: tuple[str, ...]) -> dict[str, Any]:
 
 
 def print_settings() -> None:
-    """Print every setting with its default and what it means."""
+    """Print every setting with its help and default."""
     for name, (owner, text) in SETTINGS.items():
         default = getattr(owner, name)
         decided = owner is TrainingConfig or "dropout" in name
         print(f"{name:<18} {text} {'' if decided else f'(small: {default})'}".rstrip())
-    print(f"\nof files: {', '.join(READING)}; see hardalign predict --help")
-    print(f"of this command: {', '.join(CALL)}")
+    print(f"\nfor reading files: {', '.join(READING)}; see hardalign predict --help")
+    print(f"of this command only: {', '.join(CALL)}")
 
 
 def join(

@@ -17,9 +17,9 @@ from hardalign.data.vocabulary import LENGTH_LIMIT
 RARE = 3
 """Symbols with fewer occurrences cannot be learned."""
 FEW, MANY = 1000, 20_000
-"""Pairs below which any model lacks data, and from which on size large pays."""
+"""Below FEW pairs any model lacks data; from MANY on, size large pays off."""
 PHONEME_LENGTH = 2.3
-"""Characters: symbols of phonetic alphabets are shorter on average, syllables longer."""
+"""Characters per symbol: phonemes have fewer on average, syllables more."""
 MAX_SAMPLES = 5
 MAX_CHECKED, MIN_CHECKED = 2000, 5
 """Pairs that ``quick_check`` looks at; fewer than the minimum prove nothing."""
@@ -39,7 +39,7 @@ _LOOK_ALIKE = {ord(other): group[0] for group in _GROUPS for other in group[1:]}
 
 @dataclass(frozen=True)
 class Finding:
-    """A kind of problem, with its number of occurrences and some samples."""
+    """A kind of problem, with its count and some samples."""
 
     kind: str
     count: int
@@ -62,9 +62,9 @@ class Report:
 
 
 def quick_check(examples: Iterable[Example], format: Format) -> list[str]:  # noqa: A002
-    """Return ways in which examples do not fit their format, each with the option that would.
+    """Return signs that examples are in another format, each with the option to give instead.
 
-    Only clear cases count: names of two words are pairs with blanks, not phonemes.
+    Reports clear cases only: names of two words contain spaces, but are not phonemes.
     """
     pairs = list(islice(training_pairs(examples), MAX_CHECKED))
     return list(_misread(pairs, format)) if len(pairs) >= MIN_CHECKED else []
@@ -78,8 +78,8 @@ def _misread(pairs: Sequence[Example], text_format: Format) -> Iterator[str]:
     quoted = _share(sources + targets, lambda text: len(text) > 1 and text[0] == text[-1] == '"')
     if quoted > 0.9:
         yield (
-            "sources and targets are in quotation marks, as spreadsheets write them, and these "
-            "would be letters; call the file .csv, or remove them"
+            "sources and targets are in quotation marks, as spreadsheets write them, which would "
+            "be read as letters; name the file .csv, or remove them"
         )
 
     targets_are_tags = (
@@ -99,7 +99,7 @@ def _misread(pairs: Sequence[Example], text_format: Format) -> Iterator[str]:
     )
     if letters and _share(sources, lambda text: len(text) > 1) > 0.5:
         yield (
-            f"sources such as {shorten(sources[0])} look like letters with blanks between them; "
+            f"sources such as {shorten(sources[0])} look like letters with spaces between them; "
             "give --format spaced (or --source-separator ' ')"
         )
 
@@ -109,13 +109,13 @@ def _misread(pairs: Sequence[Example], text_format: Format) -> Iterator[str]:
     blanks = _share(targets, lambda text: " " in text) > 0.8
     if blanks and short and not text_format.target_separator:
         yield (
-            f"targets such as {shorten(targets[0])} look like symbols with blanks between them; "
+            f"targets such as {shorten(targets[0])} look like symbols with spaces between them; "
             f"give --format {'spaced' if letters else 'lexicon'} (or --target-separator ' ')"
         )
 
 
 def _share(texts: Sequence[str], holds: Callable[[str], object]) -> float:
-    """Return the share of texts for which something holds."""
+    """Return the share of texts for which a predicate holds."""
     return sum(bool(holds(text)) for text in texts) / len(texts)
 
 
@@ -124,11 +124,11 @@ def check(
 ) -> Report:
     """Check examples, and compare them with training examples if given.
 
-    Both are read without the normalisation of ``text_format``.
+    Both must have been read without the normalisation of ``text_format``.
     """
     spelt = list(training_pairs(examples))
     pairs = [_normalised(pair, text_format) for pair in spelt]
-    rare = RARE if against is None else 0  # what is rare in a test set may be learned all the same
+    rare = RARE if against is None else 0  # rare in a test set may be frequent in training
     found = [
         *_repetitions(pairs, text_format),
         *_symbols("source", [pair.source for pair in pairs], pairs, rare),
@@ -162,7 +162,7 @@ def check(
 
 
 Found = tuple[str, str, list[str]]
-"""Kind, message and all samples of a possible finding, which is none without samples."""
+"""Kind, message and all samples of a possible finding; without samples it is dropped."""
 
 
 def _normalised(pair: Example, text_format: Format) -> Example:
@@ -188,8 +188,8 @@ def _repetitions(pairs: Sequence[Example], text_format: Format) -> Iterator[Foun
         for targets in answers.values()
         if len(targets) > 1
     ]
-    yield "duplicates", "pairs that occur once more, and so weigh more", twice
-    message = "sources with several targets, of which one at most is predicted"
+    yield "duplicates", "pairs that repeat an earlier one, and so weigh more", twice
+    message = "sources with several targets, at most one of which is predicted"
     yield "contradictions", message, several
 
 
@@ -212,7 +212,7 @@ def _symbols(
     alike = [" and ".join(map(where, group)) for group in look_alikes(counts)]
     yield f"look-alike {side} symbols", "groups that look alike but are not the same", alike
     invisible = [where(symbol) for symbol in sorted(counts) if is_invisible(symbol)]
-    yield f"invisible {side} symbols", "they show nothing", invisible
+    yield f"invisible {side} symbols", "white space or control characters", invisible
 
 
 def _lines(
@@ -234,15 +234,15 @@ def _lines(
     def is_long(pair: Example) -> bool:
         return len(pair.targets[0]) > LENGTH_LIMIT * (len(pair.source) + len(pair.tags) + 2)
 
-    message = "of sources or targets, where they are symbols"
+    message = "sources or targets that begin or end with a blank symbol"
     yield "blanks at the ends", message, lines(has_outer_blanks)
     harm = f"no harm, as all are read as {text_format.normalization}"
     if text_format.normalization == "none":
         harm = "as nothing is normalised, the same letter is two symbols"
-    message = f"pairs that are not in NFC as the others are; {harm}"
+    message = f"pairs not in NFC, unlike the others; {harm}"
     other = lines(is_not_nfc, spelt)
     yield "mixed normalisation", message, other if len(other) < len(spelt) else []
-    message = f"more than {LENGTH_LIMIT} times as long as their source: predictions end before"
+    message = f"more than {LENGTH_LIMIT} times as long as their source, the limit of predictions"
     yield "long targets", message, lines(is_long)
 
 
@@ -263,8 +263,8 @@ def _comparison(
     yield "sources in training", "scores on them say little", samples
     message = "symbols and tags of sources that are not in the training data"
     yield "unknown symbols", message, unknown(lambda pair: (*pair.source, *pair.tags))
-    message = "symbols of targets that are not in the training data: no model of it can write "
-    message += "them, but one that copies those of the source"
+    message = "symbols of targets that are not in the training data: a model can write them "
+    message += "only by copying them from the source"
     yield "unspellable symbols", message, unknown(lambda pair: pair.targets[0])
 
 
@@ -290,7 +290,7 @@ def look_alikes(symbols: Iterable[str]) -> list[Symbols]:
 
 
 def is_invisible(symbol: str) -> bool:
-    """Whether a symbol is white space other than the blank, or control characters."""
+    """Whether a symbol is white space other than a space, or control characters."""
     kinds = {unicodedata.category(character) for character in symbol}
     return symbol != " " and kinds <= {"Zs", "Zl", "Zp", "Cc", "Cf"}
 

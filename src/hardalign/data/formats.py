@@ -1,4 +1,4 @@
-"""Examples, and how a line of a file spells one: its columns, and what separates its symbols."""
+"""Examples and file formats: the columns of a line, and how each is cut into symbols."""
 
 from __future__ import annotations
 
@@ -23,35 +23,35 @@ from hardalign.data.text import (
 from hardalign.errors import HardalignError
 from hardalign.files import build_record
 
-COLUMNS = ("source", "target", "tags", "-")  # what a column may hold; - is passed over
+COLUMNS = ("source", "target", "tags", "-")  # what a column may hold; - is ignored
 MAX_SYMBOL = 100
-"""Characters of the longest symbol: what is longer was not cut where it should have been."""
+"""Maximum characters of a symbol: a longer one was not cut where it should have been."""
 _SYLLABLE = re.compile("[\uac00-\ud7a3]")
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One source with its references: several in NEWS, none if it is to be predicted."""
+    """One source with its references: several in NEWS, none for prediction."""
 
     source: Symbols
     targets: tuple[Symbols, ...] = ()
     tags: Symbols = ()
     text: str = ""
-    """The source as the file spells it, for output."""
+    """The source as spelt in the file, for output."""
     line: int = 0
-    """Where it stands in its file, counted from 1."""
+    """Line number in the file, from 1."""
 
     @property
     def key(self) -> tuple[Symbols, Symbols]:
-        """What the model sees: examples with the same key are the same question."""
+        """What the model sees: examples with the same key ask the same question."""
         return self.tags, self.source
 
 
 @dataclass(frozen=True)
 class Format:
-    """What the columns of a file are, and how each is cut into symbols.
+    """The columns of a file, and how each is cut into symbols.
 
-    For a file of another shape, change one of the ``FORMATS`` with ``dataclasses.replace``.
+    For another layout, adapt one of the ``FORMATS`` with ``dataclasses.replace``.
 
     >>> FORMATS["lexicon"].target_symbols("AE1 K SH AH0 N")
     ('AE1', 'K', 'SH', 'AH0', 'N')
@@ -65,12 +65,12 @@ class Format:
     tag_separator: str = ";"
     normalization: str = "NFC"
     source_case: str = "keep"
-    """``"lower"`` reads capitals of a source as small letters."""
+    """``"lower"`` lower-cases sources."""
     target_parts: bool = False
-    """Whether target symbols of several characters, such as ``tʰ``, are cut into these. Where no
-    separator stands between symbols, each is one character anyway."""
+    """Whether multi-character target symbols, such as ``tʰ``, are split into characters. Without a
+    separator, each symbol is one character anyway."""
     max_length: int = 1000
-    """In symbols; nothing longer is read, as the cost of a word grows with its length squared."""
+    """In symbols; longer strings are refused, as the cost of a word is quadratic in its length."""
 
     def __post_init__(self) -> None:
         for problem in self._problems():
@@ -89,7 +89,7 @@ class Format:
         if self.source_case not in CASES:
             yield f"unknown source case {self.source_case!r}; choose one of {', '.join(CASES)}"
         if self.max_length < 1:
-            yield f"the maximal length must be at least 1, not {self.max_length}"
+            yield f"the maximum length must be at least 1, not {self.max_length}"
         for separator in (self.source_separator, self.target_separator, self.tag_separator):
             if any(character in separator for character in "\t\r\n"):
                 rule = "TAB separates columns, a line end lines"
@@ -103,7 +103,7 @@ class Format:
 
     @property
     def treatment(self) -> str:
-        """Say in words what is done to the text before it is cut."""
+        """A description of how text is normalised and cut."""
         cased = ", sources in lower case" if self.source_case == "lower" else ""
         parted = ", target symbols in characters" if self._parts else ""
         return f"{self.normalization}{cased}{parted}"
@@ -114,16 +114,16 @@ class Format:
         return self.name == "news"
 
     def source_symbols(self, text: str) -> Symbols:
-        """Normalise and cut a source; white space alone has no symbols."""
+        """Normalise a source and cut it into symbols; white space alone has none."""
         return self._symbols(text, self.source_separator, "source", self.source_case)
 
     def target_symbols(self, text: str) -> Symbols:
-        """Normalise and cut a target; white space alone has no symbols."""
+        """Normalise a target and cut it into symbols; white space alone has none."""
         symbols = self._symbols(text, self.target_separator, "target")
         return part(symbols) if self._parts else symbols
 
     def writes(self, symbol: str) -> bool:
-        """Whether a target can have a symbol: written among others, it must come back as it is."""
+        """Whether a target can contain a symbol: among others, it must survive a round trip."""
         text = self.target_separator.join(("a", symbol, "a"))
         try:
             symbols = self.target_symbols(text)
@@ -132,7 +132,7 @@ class Format:
         return symbols == ("a", symbol, "a") and not set("\t\n\r") & set(symbol)
 
     def tag_symbols(self, text: str) -> Symbols:
-        """Normalise and cut a list of tags; blanks around a tag do not belong to it."""
+        """Normalise and split a list of tags, stripping spaces around each."""
         pieces = self._symbols(text, self.tag_separator, "list of tags")
         tags = tuple(tag.strip() for tag in pieces)
         if "" in tags:
@@ -140,7 +140,7 @@ class Format:
         return tags
 
     def source_example(self, text: str) -> Example:
-        """Return the question of a source, ``lemma<TAB>TAG;TAG`` in formats with tags."""
+        """Parse a source to be predicted, ``lemma<TAB>TAG;TAG`` in formats with tags."""
         fields = _string(text, "source").split("\t")
         tagged = "tags" in self.columns
         if len(fields) != 1 + tagged:
@@ -152,15 +152,15 @@ class Format:
         return Example(source, tags=self.tag_symbols(fields[1]) if tagged else (), text=fields[0])
 
     def join_source(self, symbols: Symbols) -> str:
-        """Write a source as the format spells it, its characters whole."""
+        """Join the symbols of a source into text, with decomposed characters recomposed."""
         return self.source_separator.join(self._whole(symbols, self.source_separator))
 
     def join_target(self, symbols: Symbols) -> str:
-        """Write a target as the format spells it, its characters whole."""
+        """Join the symbols of a target into text, with decomposed characters recomposed."""
         return self.target_separator.join(self.counted(symbols))
 
     def counted(self, symbols: Symbols) -> Symbols:
-        """Return a target as metrics count it: in whole symbols, also where they were parted."""
+        """Return a target in whole symbols, as metrics count it, even if the model splits them."""
         return self._whole(unite(symbols) if self._parts else symbols, self.target_separator)
 
     @property
@@ -168,7 +168,7 @@ class Format:
         return self.target_parts and bool(self.target_separator)
 
     def _whole(self, symbols: Symbols, separator: str) -> Symbols:
-        """Compose what NFD took apart: jamo become syllables."""
+        """Recompose what NFD took apart: jamo become syllables."""
         if self.normalization not in ("NFD", "NFKD"):
             return symbols
         if separator:  # each symbol stays one
@@ -188,7 +188,7 @@ class Format:
         if not _string(text, what) or text.isspace():
             return ()
         limit, advice = self.max_length, "shorten it, or raise the limit with max_length"
-        # Before anything is done to it: a line may have millions of characters.
+        # Checked before anything else: a line may have millions of characters.
         if len(text) > limit * (MAX_SYMBOL + len(separator)):
             size = f"{len(text)} characters, more than a string of {limit} symbols can have"
             raise HardalignError(f"the {what} {shorten(text, 20)} has {size}; {advice}")
@@ -212,7 +212,7 @@ def _string(text: str, what: str) -> str:
 
 
 def changed(text_format: Format, settings: Mapping[str, Any]) -> Format:
-    """Return a format with the settings that are not None; columns are one string: target,-."""
+    """Override settings of a format unless None; ``columns`` is one string such as target,-."""
     given = {name: value for name, value in settings.items() if value is not None}
     if "columns" in given:
         given["columns"] = tuple(given["columns"].split(","))
@@ -220,13 +220,13 @@ def changed(text_format: Format, settings: Mapping[str, Any]) -> Format:
 
 
 def as_read_by(model: Format, text_format: Format) -> Format:
-    """Return a file's format with the treatment of letters that a model was trained with."""
+    """Return a file's format with the normalisation that a model was trained with."""
     names = ("normalization", "source_case", "target_parts")
     return replace(text_format, **{name: getattr(model, name) for name in names})
 
 
 def recut(example: Example, old: Format, new: Format) -> Example:
-    """Return an example that was read in one format as another one reads it."""
+    """Convert an example from one format to another."""
     targets = tuple(new.target_symbols(old.join_target(one)) for one in example.targets)
     return replace(
         example, source=new.source_symbols(old.join_source(example.source)), targets=targets
@@ -234,9 +234,9 @@ def recut(example: Example, old: Format, new: Format) -> Example:
 
 
 def in_letters(text_format: Format, examples: Sequence[Example]) -> Format:
-    """Return a format that reads Hangul syllables as their letters, where most words have them.
+    """Return a format that decomposes Hangul syllables into letters, if most words have them.
 
-    There are 11,172 syllables, most of them rare, of 67 letters.
+    There are 11,172 syllables, most of them rare, made of 67 letters.
     """
     sides = (
         (text_format.source_separator, [one.source for one in examples]),
@@ -268,14 +268,14 @@ def find_format(name: str) -> Format:
 
 
 def training_pairs(examples: Iterable[Example]) -> Iterator[Example]:
-    """Yield an example for each target, as training needs it."""
+    """Yield one example per target, for training."""
     for example in examples:
         for target in example.targets:
             yield replace(example, targets=(target,))
 
 
 def evaluation_items(examples: Iterable[Example]) -> list[Example]:
-    """Merge examples of the same question, in order of first appearance, with all references."""
+    """Merge the references of examples with the same key, in order of first appearance."""
     merged: dict[tuple[Symbols, Symbols], Example] = {}
     for example in examples:
         first = merged.setdefault(example.key, example)

@@ -1,23 +1,23 @@
-"""What helps inflection where there is little data: hallucinated examples, other known forms.
+"""Help for inflection with little data: hallucinated examples and known forms.
 
 Hallucination (Anastasopoulos & Neubig 2019; Silfverberg & al. 2017): where lemma and form share a
-stretch of at least three symbols, as an aligner sees them, all within the stretch but its first and
-last symbol is replaced, on both sides alike:
+stretch of at least three symbols, according to an aligner, everything between its first and last
+symbol is replaced by the same random symbols on both sides:
 
     walk  walked  V;PST      →      wolutk  wolutked  V;PST
 
-so that a network learns which affix a tag asks for, and that a stem is copied whatever it is.
+so that a network learns which affix a tag calls for, and to copy the stem whatever it is.
 
-Known forms: where the training data has *huses* as N;INDF;GEN;PL, the question *hus*, N;INDF;NOM;PL
+Known forms: if the training data has *huses* as N;INDF;GEN;PL, the input *hus*, N;INDF;NOM;PL
 becomes
 
     h u s || h u s e s      N;INDF;NOM;PL;1:N;1:INDF;1:GEN;1:PL
 
-so that whatever depends on the word alone, such as its declension, can be read instead of guessed.
-A form of the very tags that are asked for is never shown, so that words that were learned from and
-words that were not are asked about in the same way. The forms shown are those from which the one
-asked for follows most regularly: of all lemmas that have both cells, the share whose forms differ
-in the most frequent way. Where few lemmas have both, cells count by how many tags they share.
+so that properties of the word itself, such as its declension, can be read off instead of guessed.
+A form with the requested tags is never shown, so that inputs look the same for training words and
+new ones. The forms shown are those from which the requested one follows most regularly: of the
+lemmas that have both cells, the share whose forms differ in the most frequent way. If few lemmas
+have both, the share of common tags decides.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ from hardalign.data.text import Symbols
 from hardalign.errors import HardalignError
 from hardalign.files import JSON_LIMIT
 
-SHORTEST = 3  # symbols that a stretch must have
-KEPT = 3.0  # what a kept symbol adds to the score of an alignment, in nats
+SHORTEST = 3  # symbols of a stretch, at least
+KEPT = 3.0  # bonus of a copied symbol in the score of an alignment, in nats
 PLENTY = 10
-"""With so many hallucinated examples per pair all are drawn alike; with fewer, rare tags more
-often, whose affixes few examples teach least."""
+"""With fewer hallucinated examples per pair, rare tags are drawn more often, as their affixes are
+learned least; otherwise all pairs are drawn alike."""
 RARE = 10
-"""What is added to how often a tag occurs, so that what occurs once is not drawn all the time."""
-UNIGRAMS = 0.5  # the share of symbols that are drawn without regard to the symbol before
+"""Added to the count of a tag, so that tags that occur once do not dominate."""
+UNIGRAMS = 0.5  # share of symbols drawn from unigrams, the others from bigrams
 SEPARATOR = "||"  # the source symbol before each known form
-PRIOR = 4.0  # how many lemmas the share of common tags counts for
+PRIOR = 4.0  # weight of the share of common tags, in lemmas
 MOST_COMPARED = 1_000_000
-"""So many pairs of forms are compared, about a second's work, to learn what follows from what."""
+"""Maximum pairs of forms compared to measure regularity, about a second's work."""
 
 Stretch = tuple[int, int, int]
-"""Symbols that are the same on both sides: where they begin in source and target, how many."""
+"""A run of symbols shared by both sides: its start in source and target, and its length."""
 Row = tuple[Symbols, Symbols, Symbols]  # lemma, tags and form
 
 
@@ -63,7 +63,7 @@ def hallucinate(examples: Sequence[Example], count: int, seed: int) -> list[Exam
     if not places:
         raise HardalignError(
             "cannot hallucinate examples: no source shares three symbols in a row with its target, "
-            "as lemma and form of an inflection do; leave it out"
+            "as a lemma and its inflected form do; leave hallucinate out"
         )
     draw = random.Random(f"invent {seed}")
     stems = [pair.source[j : j + length] for pair, own in places for j, _, length in own]
@@ -74,7 +74,7 @@ def hallucinate(examples: Sequence[Example], count: int, seed: int) -> list[Exam
         after[before].append(symbol)
 
     def inside(before: str) -> Symbols:
-        """Draw the inside of a stem after its first symbol."""
+        """Draw the inside of a stem, given its first symbol."""
         drawn = [before]
         for _ in range(draw.choice(lengths)):
             followers = after.get(drawn[-1])
@@ -85,7 +85,7 @@ def hallucinate(examples: Sequence[Example], count: int, seed: int) -> list[Exam
 
     def invented(pair: Example, stretches: list[Stretch]) -> Example:
         source, target = pair.source, pair.targets[0]
-        for j, i, length in reversed(stretches):  # from the right, so that places stay
+        for j, i, length in reversed(stretches):  # from the right, so that indices stay valid
             new = inside(source[j])
             source = source[: j + 1] + new + source[j + length - 1 :]
             target = target[: i + 1] + new + target[i + length - 1 :]
@@ -100,7 +100,7 @@ def hallucinate(examples: Sequence[Example], count: int, seed: int) -> list[Exam
 
 
 def _stretches(pairs: Sequence[Example]) -> list[tuple[Example, list[Stretch]]]:
-    """Return pairs with their stretches, by an aligner that has learned from the pairs."""
+    """Return pairs with their stretches, as found by an aligner trained on the pairs."""
     import numpy as np
 
     from hardalign import aligner
@@ -109,7 +109,7 @@ def _stretches(pairs: Sequence[Example]) -> list[tuple[Example, list[Stretch]]]:
     numbers = {symbol: n for n, symbol in enumerate(sorted({s for x, y in sides for s in x + y}))}
     numbered = [([numbers[s] for s in x], [numbers[s] for s in y]) for x, y in sides]
     table = aligner.fit(numbered, len(numbers), len(numbers))
-    # Few pairs do not teach an aligner that a symbol is most often kept.
+    # From few pairs, an aligner does not learn that most symbols are copied.
     table[np.diag_indices_from(table)] += KEPT
     found = []
     for pair, path in zip(pairs, aligner.align(table, numbered), strict=True):
@@ -127,7 +127,7 @@ def _stretches(pairs: Sequence[Example]) -> list[tuple[Example, list[Stretch]]]:
 
 @dataclass(frozen=True)
 class KnownForms:
-    """The forms of a model's training data, and how many of them a question is given."""
+    """The forms in a model's training data, and how many of them to add to an input."""
 
     rows: tuple[Row, ...]
     count: int
@@ -151,7 +151,7 @@ class KnownForms:
         return known
 
     def beside(self, example: Example) -> Example:
-        """Return an example with known forms of its lemma after it, and their tags, numbered."""
+        """Append known forms of an example's lemma to its source, and their numbered tags."""
         paradigm = self._paradigms.get(example.source, ())
         cells = [cell for cell in paradigm if cell[0] != example.tags]
         cells.sort(key=lambda cell: self._regular(cell[0], example.tags), reverse=True)
@@ -162,7 +162,7 @@ class KnownForms:
         return replace(example, source=source, tags=tags)
 
     def to_bytes(self) -> bytes:
-        """Return the forms as JSON, one a line."""
+        """Return the forms as JSON Lines."""
         lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in self.rows)
         return "".join(lines).encode(errors="surrogatepass")
 
@@ -171,7 +171,7 @@ class KnownForms:
         """Rebuild what ``to_bytes`` returned, or raise a ``HardalignError`` if it is damaged."""
         try:
             text = content.decode(errors="surrogatepass")
-            # A symbol may be a line break of Unicode: lines end with \n alone.
+            # A symbol may be a Unicode line break: only \n ends a line.
             rows = [json.loads(line) for line in text.removesuffix("\n").split("\n")]
             return cls(msgspec.convert(rows, tuple[Row, ...]), count)
         except (ValueError, RecursionError, msgspec.ValidationError) as error:
@@ -179,7 +179,7 @@ class KnownForms:
 
     @cached_property
     def _paradigms(self) -> dict[Symbols, list[tuple[Symbols, Symbols]]]:
-        """Tags and form of each cell that is known of a lemma."""
+        """The known cells of each lemma: tags and form."""
         paradigms = defaultdict(list)
         for lemma, tags, form in self.rows:
             paradigms[lemma].append((tags, form))
@@ -187,7 +187,7 @@ class KnownForms:
 
     @cached_property
     def _regularity(self) -> dict[tuple[Symbols, Symbols], tuple[int, int]]:
-        """How many lemmas have both of two cells, and how many of these differ most regularly."""
+        """For two cells: how many lemmas have both, and how many of them differ most regularly."""
         from rapidfuzz.distance import Prefix
 
         changes: defaultdict[tuple[Symbols, Symbols], Counter[tuple[Symbols, Symbols]]]
@@ -200,7 +200,7 @@ class KnownForms:
         return {cells: (own.total(), max(own.values())) for cells, own in changes.items()}
 
     def _regular(self, known: Symbols, asked: Symbols) -> float:
-        """Return how regularly a form of some tags follows from one of others, from 0 to 1."""
+        """Return how regularly the form asked for follows from the known one, from 0 to 1."""
         lemmas, regular = self._regularity.get((known, asked), (0, 0))
         one, other = set(known), set(asked)
         common = len(one & other) / max(1, len(one | other))

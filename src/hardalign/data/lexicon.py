@@ -1,4 +1,4 @@
-"""Lexicons: words with their pronunciations, from the files of speech tools or beside a model."""
+"""Pronunciation lexicons, from the files of speech tools or from a model's folder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hardalign.files import os_errors_named
 BESIDE = "lexicon.tsv"
 """The lexicon in a model's folder: ``word<TAB>P H O N E S``, words sorted by their UTF-8 bytes."""
 GERMAN = "lexicon-deu.tsv"
-CMUDICT = "cmudict"  # the name of the lexicon that en-g2p brings, for use with other models
+CMUDICT = "cmudict"  # the name of en-g2p's lexicon, for use with other models
 _PACKAGED = Path(__file__).parents[1] / "bundled" / "en-g2p" / BESIDE
 Origin = Literal["lexicon", "model"]  # where an answer may come from
 VARIANT = re.compile(r"(?<=.)\(\d+\)$")
@@ -27,13 +27,13 @@ VARIANT = re.compile(r"(?<=.)\(\d+\)$")
 _SILENCE = re.compile(
     r"(?P<word>\S+)(\s+[\d.]+)*\s+(?P<phone>sil|sp|spn|nsn|noise|oov|unk)\s*", re.IGNORECASE
 )
-"""A word such as ``<unk>`` with a phone of silence or noise, which no model writes."""
+"""A word such as ``<unk>`` with a silence or noise phone, which no model writes."""
 _ODD = re.compile(r"[^,;|=]+[,;|=]")
 _NUMBER = re.compile(r"\d+(\.\d+)?")
-MAX_PRONUNCIATIONS = 1000  # of a word; each new one is compared with the others
+MAX_PRONUNCIATIONS = 1000  # per word; each new one is compared with the others
 _PROBABILITY = re.compile(r"\d+\.\d+(e-\d+)?")
 PHONES = ("S", "Z", "T", "D", "IH0")
-"""What endings are made of; a model that has these and stress digits writes English."""
+"""Phones of English endings; a model that has these, with stress digits, writes English."""
 _SIBILANTS = {"S", "Z", "SH", "ZH", "CH", "JH"}
 _VOICELESS = {"P", "T", "K", "F", "TH", "S", "SH", "CH"}
 
@@ -41,10 +41,10 @@ _VOICELESS = {"P", "T", "K", "F", "TH", "S", "SH", "CH"}
 class Lexicon:
     """Words with their pronunciations.
 
-    A word is looked up as the model sees it, with any apostrophe and hyphen: first among those that
-    were added, then in the file ``beside`` the model, of which there may be one for each language,
-    by its tag, then as a regular inflection (see ``bases``) if that file is English, then as an
-    elided word before another (*l'été*), or as a word with *es* (*gab's*) if the file is German.
+    A word is looked up as the model sees it, with any apostrophe and hyphen: first among the added
+    entries, then in the file ``beside`` the model (or in that of its language, by tag), then as a
+    regular inflection (see ``bases``) if that file is English, then as an elided word before
+    another (*l'été*), or as a word with *es* (*gab's*) if the file is German.
     """
 
     def __init__(
@@ -55,10 +55,10 @@ class Lexicon:
     ) -> None:
         self._layout, self._beside = layout, dict(beside or {})
         self._lines: dict[Symbols, bytes] = {}
-        """The files beside the model, each read when its first word is looked up."""
+        """Contents of the files beside the model, each read on first use."""
         self._entries: dict[str, tuple[Symbols, ...]] = {}
         self.silences: list[tuple[str, str]] = []
-        """Words such as ``<unk>`` with phones such as ``spn``, as they stand in their file."""
+        """Words such as ``<unk>`` with phones such as ``spn``, as spelt in their file."""
         self._inflects = bool(beside and alphabet and not alphabet.unknown(PHONES))
 
     def __len__(self) -> int:
@@ -91,7 +91,7 @@ class Lexicon:
         self.silences += other.silences
 
     def pronunciations(self, word: Symbols, tags: Symbols = ()) -> tuple[Symbols, ...]:
-        """Return a word's pronunciations in the order of its file; none if it is not known."""
+        """Return a word's pronunciations in file order; none if it is unknown."""
         key = self._key(word)
         if found := self._look_up(key, tags):
             return found
@@ -138,16 +138,16 @@ class Lexicon:
 
 
 def lexicons_beside(folder: Path, tags: Symbols, fixed: Symbols) -> dict[Symbols, Path]:
-    """Return the lexicons in a model's folder by the tags of the words that they answer for.
+    """Return the lexicon files in a model's folder by the tags of their words.
 
-    There may be one for each of the model's tags, which are languages. Words that all have the
-    same ``fixed`` tags are given without them.
+    There may be one for each of the model's tags, which are languages. If all words have the same
+    ``fixed`` tags, they are looked up without tags.
     """
     bundled: dict[Symbols, str] = {(): BESIDE}
     for tag in fixed or tags:
         bundled[() if fixed else (tag,)] = f"lexicon-{tag}.tsv"
     with os_errors_named(folder, "read"):
-        # A tag may be too long for the name of a file, or lead out of the folder.
+        # Names are compared: a tag may be too long for a file name, or lead out of the folder.
         names = {path.name for path in folder.iterdir() if path.is_file()}
     return {own: folder / name for own, name in bundled.items() if name in names}
 
@@ -158,26 +158,26 @@ def read_lexicon(
     alphabet: Alphabet,
     beside: Mapping[Symbols, Path] | None = None,
 ) -> Lexicon:
-    """Read lexicon files as a model would spell their words and pronunciations.
+    """Read lexicon files, with words and pronunciations cut as in a model's format.
 
     A line is ``word<TAB>P H O N E S``, or ``WORD  P H O N E S`` as in CMUDict, whose comments
-    (``;;;`` and ``#``) are skipped. Numbers between the two are skipped: probabilities of a forced
-    aligner's dictionary or of Kaldi's lexiconp.txt. So is what the style tsv of ``hardalign
-    lexicon`` writes behind them. ``WORD(2)`` is another pronunciation of WORD.
+    (``;;;`` and ``#``) are skipped. So are numbers between the two (probabilities in a forced
+    aligner's dictionary or Kaldi's lexiconp.txt), and the columns that ``hardalign lexicon --style
+    tsv`` adds at the end. ``WORD(2)`` is another pronunciation of WORD.
 
     Args:
-        files: Each a file, gzip or not, or ``cmudict`` for the CMU Pronouncing Dictionary.
-            The first that has a word decides: its pronunciations are all from there.
+        files: Files, gzipped or not, or ``cmudict`` for the CMU Pronouncing Dictionary. All
+            pronunciations of a word come from the first file that has it.
         layout: The model's format.
         alphabet: The symbols that the model writes.
-        beside: The model's own lexicon, which comes last, or those of its languages by tag.
+        beside: The model's own lexicon, consulted last, or those of its languages by tag.
 
     Raises:
-        HardalignError: A line has no pronunciation, a file has no entries or has symbols that the
-            model does not know, or the model needs tags.
+        HardalignError: If a line has no pronunciation, a file has no entries or has symbols that
+            the model does not know, or the model needs tags.
     """
     if files and "tags" in layout.columns:
-        raise HardalignError("a lexicon cannot answer for this model, whose answers depend on tags")
+        raise HardalignError("no lexicon can be used with this model: its answers depend on tags")
     lexicon = Lexicon(layout, alphabet, beside)
     if files and str(files[-1]) == CMUDICT and (beside or {}).get(()) == _PACKAGED:
         files = files[:-1]  # it comes last anyway
@@ -190,7 +190,7 @@ def _read_file(file: str | Path, layout: Format, alphabet: Alphabet) -> Lexicon:
     packaged = str(file) == CMUDICT
     name = CMUDICT if packaged else file_name(file)
     lexicon, foreign = Lexicon(layout), dict[str, int]()
-    # Unless blanks are symbols of the model, they separate symbols, as speech tools write them.
+    # Spaces separate symbols, as in speech tools, unless the model has them as symbols.
     spaced = bool(alphabet.unknown(" "))
     stressless = packaged and not any(symbol[-1:].isdigit() for symbol in alphabet.letters)
     for number, line in enumerate(read_lines(_PACKAGED if packaged else file), start=1):
@@ -216,7 +216,7 @@ def _read_file(file: str | Path, layout: Format, alphabet: Alphabet) -> Lexicon:
 
 
 def word_symbols(word: str, layout: Format) -> Symbols:
-    """Cut a plain word into symbols, also for a format that separates them."""
+    """Cut a plain word into symbols, even if the format has a separator."""
     separator = layout.source_separator
     if separator and separator not in word:
         word = separator.join(word)
@@ -224,7 +224,7 @@ def word_symbols(word: str, layout: Format) -> Symbols:
 
 
 def _entry(line: str, layout: Format, spaced: bool) -> tuple[Symbols, Symbols]:
-    """Cut a line into the symbols of its word and of its pronunciation."""
+    """Return the symbols of a line's word and pronunciation."""
     word, *columns = line.split("\t")
     if columns:
         if len(columns) == 3 and columns[-1] in get_args(Origin) and _NUMBER.fullmatch(columns[-2]):
@@ -257,7 +257,7 @@ def _entry(line: str, layout: Format, spaced: bool) -> tuple[Symbols, Symbols]:
 
 
 def _misfit(foreign: dict[str, int], alphabet: Alphabet) -> str:
-    """Say which symbols the model does not have, each with its first line, and why perhaps."""
+    """List symbols that the model does not have, with their first lines and a likely reason."""
     shown = ", ".join(f"{symbol!r} (line {line})" for symbol, line in islice(foreign.items(), 10))
     more = f" and {len(foreign) - 10} more" if len(foreign) > 10 else ""
     bare = [symbol.rstrip("012") for symbol in foreign]
@@ -291,16 +291,16 @@ _ENDINGS: tuple[tuple[str, str, Callable[[Symbols], Symbols]], ...] = (
     ("ied$", "y", _add_d),
     ("(?<=e)d$", "", _add_d),
     (r"([^aeiou])\1ed$", r"\1", _add_d),  # stopped
-    ("(?<!^[^aeiou][aeiou][^aeiouwxy])ed$", "", _add_d),  # biped is none of bip
+    ("(?<!^[^aeiou][aeiou][^aeiouwxy])ed$", "", _add_d),  # but biped is not from bip
 )
-"""How an inflected word ends, what its base ends in instead, and what is added to its sounds."""
+"""The ending of an inflected word, that of its base, and what is added to the phones."""
 
 
 def bases(word: str) -> Iterator[tuple[str, Callable[[Symbols], Symbols]]]:
-    """Yield the words that an English word may be an inflection of, each with what is added to it.
+    """Yield the possible bases of an English word, each with a function that adds the ending.
 
-    Of the 25,255 possessives, plurals and past tenses of CMUDict whose base it has too, 93.0% come
-    out as it has them, and 95.1% if AH0 and IH0 count as one.
+    Of the 25,255 possessives, plurals and past tenses in CMUDict whose base it also has, 93.0% come
+    out exactly as listed, and 95.1% if AH0 and IH0 count as the same.
 
     >>> [(base, add(("N", "EH1", "T"))) for base, add in bases("net's")]
     [('net', ('N', 'EH1', 'T', 'S'))]

@@ -10,12 +10,12 @@ from xml.parsers import expat
 from hardalign.errors import InputError
 
 MAX_CHARACTERS = 1 << 23
-"""Characters of the largest file that is read: some 70,000 names."""
+"""Maximum size of a file, in characters: some 70,000 names."""
 _BLANKS = re.compile(r"[ \t\r\n]+")
 
 
 class Name(NamedTuple):
-    """One ``<Name>`` element, its texts without white space at their ends."""
+    """One ``<Name>`` element, its texts stripped of white space."""
 
     line: int
     source: str
@@ -25,7 +25,7 @@ class Name(NamedTuple):
 def read_names(lines: Iterable[str], file: str) -> list[Name]:
     """Return the names of a NEWS file, called ``file`` in messages.
 
-    Declarations and entities are refused: they could grow beyond all memory or read other files.
+    Declarations and entities are refused: they could exhaust memory or read other files.
     """
     text, size = [], 0
     for number, line in enumerate(lines, start=1):
@@ -101,8 +101,5 @@ class _Parser:
 
 
 def _laid_out(blanks: re.Match[str]) -> str:
-    """Return blanks inside a name as they are, but one for how the XML is laid out.
-
-    A line break or TAB would break our output.
-    """
+    """Replace white space by one space if it has line breaks or TABs, which would break output."""
     return " " if set(blanks[0]) - {" "} else blanks[0]

@@ -1,4 +1,4 @@
-"""Reading of examples from files, and records of where data came from."""
+"""Read examples from files, and record where data came from."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from hardalign.errors import HardalignError, InputError
 from hardalign.files import build_record
 
 MAX_LINE_BYTES = 1 << 24
-"""Longest line that is read: a file without line ends must not fill the memory."""
+"""Maximum length of a line: a file without line ends must not fill the memory."""
 HEADINGS = {
     "source": "source|input|words?|spelling|letters|graphemes?|orthography|lemma|name",
     "target": "target|output|phonemes?|phones|pron(unciations?)?|transcription|ipa|form"
     "|transliteration",
     "tags": "tags?|features?|feats|msd|morphology",
 }
-"""Column names, as regular expressions, by which a header line is recognised."""
+"""Regular expressions for column names, to recognise a header line."""
 Purpose = Literal["training", "evaluation", "prediction"]
-"""What examples are read for; only prediction does without targets."""
+"""What examples are read for; all but prediction need targets."""
 _REASONS = {
     FileNotFoundError: "no such file; check the name",
     IsADirectoryError: "this is a folder; name a file",
@@ -41,7 +41,7 @@ _REASONS = {
 
 
 def file_name(file: str | Path) -> str:
-    """Return the name of a file for messages."""
+    """Return a file's name for messages."""
     return "standard input" if str(file) == "-" else str(file)
 
 
@@ -49,7 +49,7 @@ def read_lines(file: str | Path) -> Iterator[str]:
     r"""Yield the lines of a UTF-8 file without their line ends.
 
     ``-`` is standard input. Gzip is recognised by its first bytes. Lines end in ``\n`` or ``\r\n``
-    only: other line ends of Unicode are text. A byte order mark at the beginning is dropped.
+    only: other Unicode line breaks are text. A byte order mark at the beginning is dropped.
     """
     name = file_name(file)
     number = 0
@@ -62,7 +62,7 @@ def read_lines(file: str | Path) -> Iterator[str]:
                         return
                 number += 1
                 if len(raw) >= MAX_LINE_BYTES:
-                    message = f"the line is longer than {MAX_LINE_BYTES} bytes; is this a text?"
+                    message = f"the line is longer than {MAX_LINE_BYTES} bytes; is this text?"
                     raise InputError(message, file=name, line=number)
                 raw = raw[:-2] if raw.endswith(b"\r\n") else raw.removesuffix(b"\n")
                 yield raw.decode()
@@ -82,8 +82,8 @@ def read_lines(file: str | Path) -> Iterator[str]:
 def _open(file: str | Path) -> Iterator[io.BufferedReader]:
     # Standard input is not ours to close.
     with nullcontext(sys.stdin.buffer) if str(file) == "-" else Path(file).open("rb") as stream:
-        # Another buffer around a real stream would wait for a full block, and hold up somebody who
-        # types. A stand-in for standard input has to be wrapped to be peeked into.
+        # A second buffer around a real stream would wait for a full block, and hold up interactive
+        # input. A substitute for standard input must be wrapped to have peek().
         if not isinstance(reader := stream, io.BufferedReader):
             reader = io.BufferedReader(cast(io.RawIOBase, stream))
         # A pipe may have delivered one byte so far; no text begins with this control character.
@@ -102,7 +102,7 @@ class Skipped:
     header: str = ""
 
     def report(self, file: str | Path, what_happened: str) -> str | None:
-        """Return one line about the header and the blank lines of a file, or None."""
+        """Return a one-line report of a file's header and blank lines, or None."""
         parts = [f"the header ({self.header})"] if self.header else []
         if self.blank_lines:
             parts.append(plural(self.blank_lines, "blank line", "blank lines"))
@@ -121,13 +121,13 @@ def read_examples(
 ) -> Iterator[Example]:
     """Yield the examples of a file, in constant memory unless it is XML.
 
-    For training and evaluation every example needs a target, and blank lines are skipped. For
-    prediction the target may be empty or missing (the columns are then the source, and the tags if
-    the format has them), a blank line yields an example without symbols, so that output stays line
-    by line, and a ``news`` file that does not begin with ``<`` is read as a list of names.
+    For training and evaluation, every example needs a target, and blank lines are skipped. For
+    prediction, the target may be empty or missing (leaving the source, and the tags if the format
+    has them), a blank line yields an example without symbols, so that output matches input line by
+    line, and a ``news`` file that does not begin with ``<`` is read as a list of names.
 
-    ``allow_empty`` accepts empty targets. ``skipped`` is updated with the lines skipped, and
-    ``spelt`` with the cells of every example, joined by TABs, by line number.
+    ``allow_empty`` accepts empty targets. ``skipped`` collects the skipped lines, and ``spelt`` the
+    cells of every example, joined by TABs, by line number.
     """
     if purpose != "prediction" and "target" not in format.columns:
         columns = f"the columns are {','.join(format.columns)!r}"
@@ -148,7 +148,7 @@ def examples_of(
     name: str = "rows",
     allow_empty: bool = False,
 ) -> Iterator[Example]:
-    """Yield the examples of rows in memory: one string for each column of the format.
+    """Yield the examples of rows in memory, which have one string per column of the format.
 
     >>> next(examples_of([("cat", "K AE T")], FORMATS["lexicon"])).targets
     (('K', 'AE', 'T'),)
@@ -215,7 +215,7 @@ class _Cutter:
         shown = shorten("\t".join(map(str, cells)))  # rows in memory may hold anything
         advice = "choose another --format or name the --columns"
         if len(cells) == 1 and shown.count(",") + 1 in self._layouts:
-            advice = "are they separated by commas? call the file .csv, or write TABs"
+            advice = "are they separated by commas? name the file .csv, or write TABs"
         self.fail(f"expected {expected}, found {len(cells)} in {shown}; {advice}", line)
 
     def names(self, lines: Iterable[str]) -> Iterator[Example]:
@@ -234,7 +234,7 @@ class _Cutter:
     def table(
         self, first: str, lines: Iterator[str], skipped: Skipped, spelt: dict[int, str] | None
     ) -> Iterator[Example]:
-        """Yield the examples of columns; ``first`` is the first line that is not blank."""
+        """Yield the examples of a table; ``first`` is its first non-blank line."""
         number, header_may_come, any_example = 0, True, False
         for number, cells in self._rows(first, lines):
             if not cells:
@@ -256,10 +256,10 @@ class _Cutter:
             self.fail(f"no examples: {reason}")
 
     def _rows(self, first: str, lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
-        """Yield number and cells of each line, no cells for a blank one.
+        """Yield the number and cells of each line; a blank line has no cells.
 
-        The table of a spreadsheet, which is called .csv or has a header, is read with its quotation
-        marks; in other files these are characters.
+        Quotation marks delimit cells in spreadsheet tables, which are named .csv or have a header;
+        in other files they are ordinary characters.
         """
         is_csv = self.file.lower().removesuffix(".gz").endswith(".csv")
         delimiter = max(",;\t", key=first.count) if is_csv else "\t"
@@ -277,11 +277,11 @@ class _Cutter:
                 yield start, row if any(row) else []
                 start = reader.line_num + 1
         except csv.Error as error:
-            advice = "mend them" if is_csv else "mend them, or leave out the header to keep them"
+            advice = "fix them" if is_csv else "fix them, or leave out the header to keep them"
             self.fail(f"quotation marks that do not match ({error}); {advice}", start)
 
     def is_header(self, cells: Sequence[str]) -> bool:
-        """Whether the cells name the columns; fails if they name them in another order."""
+        """Whether the cells name the columns; an error if they do so in another order."""
         words = [str(cell).strip().casefold() for cell in cells]
         kinds = [
             next((kind for kind, names in HEADINGS.items() if re.fullmatch(names, word)), "-")
@@ -302,7 +302,7 @@ class _Cutter:
 
 
 def _peek(lines: Iterator[str]) -> tuple[str, Iterator[str]]:
-    """Return the first line that is not blank, or nothing, and all lines."""
+    """Return the first non-blank line (or an empty string), and an iterator over all lines."""
     blank = 0
     for line in lines:
         if line.strip():
@@ -313,7 +313,7 @@ def _peek(lines: Iterator[str]) -> tuple[str, Iterator[str]]:
 
 @dataclass(frozen=True)
 class CorpusOrigin:
-    """The arguments of ``load_corpus`` for a corpus."""
+    """The arguments of ``load_corpus``."""
 
     corpus: str
     seed: int = 0
@@ -325,7 +325,7 @@ class CorpusOrigin:
 
 @dataclass(frozen=True)
 class FileOrigin:
-    """A file, or ``memory``, with a checksum; a file that was moved is still the same."""
+    """A file, or ``memory``, with a checksum; names are not compared, so a moved file is equal."""
 
     file: str = field(compare=False)
     examples: int

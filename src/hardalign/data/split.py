@@ -1,4 +1,4 @@
-"""Splitting of a file into train, dev and test, without a source in two of them."""
+"""Split a file into train, dev and test without shared sources."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hardalign.files import check_regular, make_folder, os_errors_named, write_b
 
 @dataclass(frozen=True)
 class Part:
-    """A file that was written."""
+    """One of the files written."""
 
     name: str
     path: Path
@@ -40,9 +40,8 @@ def split_file(
 ) -> list[Part]:
     """Split a file by source: all lines of a word, all forms of a lemma, go to the same part.
 
-    The order in which sources are dealt out depends on nothing but the seed and the source. Lines
-    stay as they are spelt, in their order; blank lines are dropped. NEWS XML becomes lines of
-    format ``pairs``.
+    The order in which sources are dealt out depends only on the seed and the source. Lines keep
+    their spelling and order; blank lines are dropped. NEWS XML becomes lines of format ``pairs``.
 
     The files in ``out`` are ``train.tsv``, ``dev.tsv`` and ``test.tsv``. ``dev`` and ``test`` are
     shares of the sources; 0 writes no such file. ``overwrite`` replaces all three.
@@ -61,7 +60,7 @@ def split_file(
     paths = {part: out / f"{part}.tsv" for part in ("train", "dev", "test")}
     existing = [path for path in paths.values() if path.exists()]
     if existing and not overwrite:
-        raise HardalignError(f"{existing[0]} is there already; choose another folder, or overwrite")
+        raise HardalignError(f"{existing[0]} already exists; choose another folder, or overwrite")
     contents: dict[Path, bytes] = {}
     parts = []
     for part, path in paths.items():
@@ -81,11 +80,10 @@ def _lines(example: Example, verbatim: Format) -> str:
 
 
 def _write_together(out: Path, contents: dict[Path, bytes], existing: Sequence[Path]) -> None:
-    """Replace the files of a folder such that it never holds files of two splits.
+    """Replace the files of a folder so that it never holds files of two splits.
 
-    They are written to a temporary folder, which is renamed to a new folder at once. In an existing
-    folder the old files are removed before the new ones are moved in. If writing fails, the old
-    files are untouched.
+    They are written to a temporary folder; if that fails, the old files are untouched. It is
+    renamed if the folder is new; otherwise old files are removed before new ones are moved in.
     """
     make_folder(out.parent)
     staging = out / ".split.part" if out.is_dir() else out.parent / f".{out.name[:60]}.split.part"
@@ -93,7 +91,7 @@ def _write_together(out: Path, contents: dict[Path, bytes], existing: Sequence[P
         check_regular(path)
     with os_errors_named(out, "written"):
         try:
-            with contextlib.suppress(FileNotFoundError):  # of a process that was killed
+            with contextlib.suppress(FileNotFoundError):  # of a killed process
                 shutil.rmtree(staging)
             staging.mkdir()
             for path, content in contents.items():
@@ -105,7 +103,7 @@ def _write_together(out: Path, contents: dict[Path, bytes], existing: Sequence[P
                 return
             for path in existing:
                 path.unlink()
-            # If killed here, there is no train file, and so nothing that could be trained on.
+            # The train file comes last: if killed here, there is nothing to train on.
             for path in reversed(contents):
                 (staging / path.name).rename(path)
         finally:

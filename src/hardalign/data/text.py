@@ -12,13 +12,13 @@ Symbols = tuple[str, ...]
 NORMALIZATIONS = ("NFC", "NFD", "NFKC", "NFKD", "none")
 CASES = ("keep", "lower")
 MAX_MARKS = 32
-"""Most combining marks in a row. Real text has fewer than ten, and normalising takes time that is
+"""Maximum number of combining marks in a row. Real text has fewer than ten, and normalising is
 quadratic in them: half an hour for a megabyte of marks in the wrong order."""
 _HALFWIDTH = "\uff9e\uff9f"  # letters that NFKC turns into marks
 _MARKS = re.compile(rf"[\W{_HALFWIDTH}]{{{MAX_MARKS + 1},}}")
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 PART = "+"
-"""Stands before each character of a parted symbol but its first; no whole character has two."""
+"""Prefix of each character but the first of a split symbol; other symbols have one character."""
 
 
 def normalize(text: str, form: str) -> str:
@@ -35,15 +35,15 @@ def normalize(text: str, form: str) -> str:
 
 def lower(text: str, form: str) -> str:
     """Return text in lower case and a Unicode normal form."""
-    # Normalising may make capitals of other characters, and lower case may need normalising.
+    # Normalising may produce capitals, and lower-casing may need normalising.
     return normalize(normalize(text, form).lower(), form)
 
 
 def segment(text: str, separator: str) -> Symbols:
     """Cut text into symbols; the empty string has none.
 
-    The separator ``""`` makes every code point a symbol. ``" "`` cuts at blanks, of which there may
-    be several, also at the ends. Any other one cuts where it stands, and must be between symbols.
+    The separator ``""`` makes every code point a symbol. ``" "`` cuts at runs of spaces, ignoring
+    those at the ends. Any other separator must stand between two symbols.
     """
     if separator == "":
         return tuple(text)
@@ -59,7 +59,7 @@ def segment(text: str, separator: str) -> Symbols:
 
 
 def part(symbols: Symbols) -> Symbols:
-    """Take symbols apart into their characters.
+    """Split symbols into characters.
 
     >>> part(("tʰ", "aː", "n"))
     ('t', '+ʰ', 'a', '+ː', 'n')
@@ -68,7 +68,7 @@ def part(symbols: Symbols) -> Symbols:
 
 
 def unite(parts: Symbols) -> Symbols:
-    """Undo ``part``; a continuation with nothing before it begins a symbol."""
+    """Undo ``part``; a continuation with nothing before it starts a symbol."""
     symbols: list[str] = []
     for one in parts:
         if len(one) > 1 and symbols:
@@ -79,15 +79,15 @@ def unite(parts: Symbols) -> Symbols:
 
 
 def printable(text: str) -> str:
-    """Return text as a terminal may show it: control characters but TAB and LF as escapes."""
+    """Escape all control characters but TAB and LF, to make text safe for a terminal."""
     return _CONTROL.sub(lambda match: repr(match[0])[1:-1], text)
 
 
 def shorten(text: str, limit: int = 40) -> str:
-    """Quote text for an error message, on one line and not too long."""
+    """Quote text for an error message, on one line and truncated."""
     return repr(text if len(text) <= limit else text[: limit - 1] + "…")
 
 
 def plural(count: int, one: str, more: str) -> str:
-    """Count things for a message: 1 word was, 2 words were."""
+    """Format a count for a message: 1 word was, 2 words were."""
     return f"{count} {one if count == 1 else more}"

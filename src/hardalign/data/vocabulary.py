@@ -1,8 +1,7 @@
-"""Symbols to ids and back, batches of ids, and what is not in the vocabulary.
+"""Vocabularies, batches of ids, and out-of-vocabulary symbols.
 
-The four reserved ids have no spelling, so nothing is taken from the user: a file may contain
-``<s>`` or ``[PAD]`` as text. Tags have ids of their own: the tag ``N`` and the letter ``N`` are two
-symbols.
+The four reserved ids have no spelling, so a file may contain ``<s>`` or ``[PAD]`` as text. Tags
+have ids of their own: the tag ``N`` and the letter ``N`` are two symbols.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ from hardalign.errors import HardalignError
 PAD, BEGIN, UNKNOWN, END = range(4)  # reserved ids, the same on the source and the target side
 RESERVED = 4
 LENGTH_LIMIT = 4
-"""No prediction is longer than this many times its source, begin and end included."""
+"""Maximum length of a prediction, as a multiple of its source with begin and end."""
 APOSTROPHES, HYPHENS = "'’ʼ＇´`", "-‐‑"
-"""Marks of which each is read as any other that the model has, and left out where it has none,
-since they have no sound of their own."""
+"""Interchangeable marks: one that the model does not have is read as one that it has, or dropped
+if there is none, since they have no sound of their own."""
 INVISIBLE = "\u00ad\u200b\u200c\u200d\u2060\ufeff"  # soft hyphen, and zero-width joiners and spaces
 PLAIN: dict[int, str | None] = {
     **{ord(mark): APOSTROPHES[0] for mark in APOSTROPHES},
@@ -36,7 +35,7 @@ PLAIN: dict[int, str | None] = {
 LIKE = dict(
     pair.split(":") for pair in ("ß:ss", "æ:ae", "œ:oe", "ø:o", "ð:d", "þ:th", "ł:l", "đ:d", "ı:i")
 )
-"""Letters that no normal form takes apart, and what they are read as."""
+"""Letters that no normal form decomposes, and what they are read as."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,7 @@ class Alphabet:
         tags: Sequence[str] = (),
         others: Mapping[str, int] | None = None,
     ) -> list[int]:
-        """Return the ids of ``tags``, then of ``letters``; what was never seen is ``UNKNOWN``.
+        """Return the ids of ``tags``, then of ``letters``; unseen ones are ``UNKNOWN``.
 
         ``others`` gives ids to letters that are not in this alphabet.
         """
@@ -75,7 +74,7 @@ class Alphabet:
         return ids + [known.get(letter, UNKNOWN) for letter in letters]
 
     def decode(self, ids: Iterable[int], oov: Symbols = ()) -> Symbols:
-        """Return the letters of ids, none of them a tag's or a reserved one.
+        """Return the letters of ids, none of which may be reserved or a tag's.
 
         Ids beyond the alphabet are those of ``oov``, in order.
         """
@@ -90,7 +89,7 @@ class Alphabet:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Both alphabets of a model, taken from its training data alone."""
+    """The source and target alphabets of a model, from its training data only."""
 
     source: Alphabet
     target: Alphabet
@@ -133,7 +132,7 @@ def _symbols(values: object) -> Symbols:
     if type(values) is not list or not all(type(value) is str and value for value in values):
         raise HardalignError(f"not a vocabulary: not a list of symbols: {values!r:.100}")
     if len(set(values)) < len(values):
-        raise HardalignError("not a vocabulary: a symbol is there twice")
+        raise HardalignError("not a vocabulary: a symbol occurs twice")
     if any("\ud800" <= character <= "\udfff" for character in "".join(values)):
         raise HardalignError("not a vocabulary: a symbol has half a character")
     return tuple(values)
@@ -145,7 +144,7 @@ class Encoded:
 
     source: list[int]  # begin, tags, letters, end
     tags: int  # how many of them are tags
-    target: list[int]  # letters, end; empty where the target is to be predicted
+    target: list[int]  # letters, end; empty for prediction
     oov: Symbols = ()  # out-of-vocabulary letters of the source that can be copied; see Indexer
 
 
@@ -153,10 +152,9 @@ class Encoded:
 class Indexer:
     """Turns examples into the ids that a model reads and writes.
 
-    A letter that the source side has never seen is read as unknown. A model that copies can write
-    it all the same. Its id in the source is then len(source) + t, where t is its id on the target
-    side. If it is out of vocabulary there as well, t is one of the ids after those of the target
-    side. These are counted anew for each word, so that t is len(target) for the first of each.
+    Letters unseen on the source side are read as unknown. A model that copies can still write them:
+    their source id is then len(source) + t, where t is the id on the target side. Letters that are
+    out of vocabulary there as well are numbered from t = len(target) on, anew for each word.
     """
 
     vocabulary: Vocabulary
@@ -199,10 +197,10 @@ class Indexer:
 def shuffled_batches(
     pairs: Sequence[Encoded], batch_size: int, generator: random.Random
 ) -> list[list[Encoded]]:
-    """Return every pair once, in batches of near-equal lengths, both in random order.
+    """Return all pairs in batches of similar length, in random order.
 
     Pairs are shuffled, then stably sorted by length: batch mates change from epoch to epoch, and
-    only the few batches in which one length gives way to the next have any padding.
+    only the few batches that mix lengths have any padding.
     """
     order = list(pairs)
     generator.shuffle(order)
@@ -229,7 +227,7 @@ def batches_by_symbols(lengths: Sequence[int], symbols: int) -> Iterator[list[in
 
 
 def unknown_symbols(counts: Counter[str]) -> str | None:
-    """Name source symbols that the model has never seen, in one line; None if there are none."""
+    """Return a one-line message about unknown source symbols, or None if there are none."""
     if not counts:
         return None
     seen = plural(counts.total(), "source symbol was", "source symbols were")
@@ -237,7 +235,7 @@ def unknown_symbols(counts: Counter[str]) -> str | None:
 
 
 def symbol_counts(counts: Counter[str]) -> str:
-    """Name the most frequent symbols, each with its count."""
+    """List the most frequent symbols with their counts."""
     shown = ", ".join(f"{symbol!r} × {count}" for symbol, count in counts.most_common(20))
     more = len(counts) - 20
     return f"{shown} and {plural(more, 'other symbol', 'other symbols')}" if more > 0 else shown
@@ -245,21 +243,20 @@ def symbol_counts(counts: Counter[str]) -> str:
 
 @dataclass
 class Folding:
-    """Reads letters that a model does not have as letters that it has, and counts them."""
+    """Replaces letters that a model does not have by similar ones that it has, and counts them."""
 
     alphabet: Alphabet
     changes: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """How often a letter was read as others."""
+    """How often each letter was read as which others."""
 
     def fold(self, symbols: Symbols, partly: bool = False) -> Symbols | None:
-        """Return a word in the model's letters, or None if one of them is like none of these.
+        """Return a word in the model's letters, or None if a letter has no replacement.
 
         ``partly`` keeps such letters as they are.
 
-        A letter that the model does not have is read as the ones it stands for (ﬁ as fi), loses its
-        marks (é is read as e), is replaced by what ``LIKE`` says (ß as ss), or becomes a small
-        letter, whichever the model has first. All apostrophes are alike, and all hyphens; one read
-        as another is not counted.
+        A letter that the model does not have is decomposed (ﬁ is read as fi), stripped of its marks
+        (é as e), replaced according to ``LIKE`` (ß as ss), or lower-cased: the first that the model
+        has. All apostrophes are interchangeable, and all hyphens; these changes are not counted.
         """
         folded: list[str] = []
         changes = []
@@ -278,7 +275,7 @@ class Folding:
 
     def _folded(self, symbol: str, marks: str) -> Symbols | None:
         parts = unicodedata.normalize("NFKD", symbol)
-        # Without accents, dots and the like: nothing, if it is only a mark.
+        # Without accents, dots and the like; empty if it is only a mark.
         plain = "".join(part for part in parts if unicodedata.category(part)[0] != "M")
         lower, whole = symbol.lower(), unicodedata.normalize("NFKC", symbol)
         small = lower, whole.lower(), plain.lower(), LIKE.get(lower, lower)
@@ -304,7 +301,7 @@ def _hiragana(symbol: str) -> str:
 
 
 def trimmed(source: Symbols, alphabet: Alphabet) -> Symbols:
-    """Return a source without the blanks around it, if the model does not have them."""
+    """Strip white space around a source, unless the model has it as symbols."""
     if not any(map(str.isspace, source[:1] + source[-1:])):
         return source
     letters = [k for k, s in enumerate(source) if not s.isspace() or not alphabet.unknown([s])]

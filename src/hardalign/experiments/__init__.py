@@ -1,1 +1,1 @@
-"""The paper's experiments: plan them, run them on one machine or many, collect them into tables."""
+"""The paper's experiments: plan them, run them on one machine or many, tabulate the results."""

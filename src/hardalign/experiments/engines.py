@@ -1,9 +1,9 @@
-"""Where runs run: processes of this machine, or of the machines of a Ray cluster.
+"""Engines that execute runs, as processes on this machine or on the machines of a Ray cluster.
 
-Each run is a process of its own (``worker.py``) with one thread: a crash takes no other run with
-it, and what it prints is that run's log. On a cluster whose machines share a folder, a Ray task
-starts the same process; if the task's machine dies, Ray starts the task elsewhere, and the run
-resumes from its last epoch.
+Each run is a single-threaded process of its own (``worker.py``): a crash affects no other run, and
+its output is its log. On a cluster whose machines share a folder, a Ray task starts the same
+process; if the machine dies, Ray restarts the task elsewhere, and the run resumes from its last
+epoch.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from hardalign.model_folder import RUN
 
 DONE, BUSY, FAILED = 0, 3, 4
 """Exit statuses of a run's process: complete, locked by another command, or failed and recorded.
-None is one that Python itself or a signal may end a process with."""
+A crash of Python or a signal causes none of them."""
 RETRIES = 5
 """How many machines a run may lose before it counts as failed."""
 _PAUSE = 0.1
-"""Seconds between two looks at the processes."""
+"""Seconds between polls of the processes."""
 _PATIENCE = 10.0
 """Seconds to wait for a cluster's address to answer."""
 
 State = Literal["waiting", "running", "done", "failed", "busy"]
-"""How a run stands; a busy one is locked by another command."""
+"""The state of a run; ``busy`` means locked by another command."""
 
 
 class Engine(Protocol):
-    """Runs several runs at a time, in folders that have their ``run.json``."""
+    """Executes several runs at a time, in folders that already contain ``run.json``."""
 
     def free(self) -> int:
         """Return how many more runs can be started now."""
@@ -51,15 +51,15 @@ class Engine(Protocol):
         """Return the runs that have ended since the last call; wait a moment if none has."""
 
     def close(self) -> None:
-        """Kill all runs that were started."""
+        """Kill all runs in progress."""
 
 
 def run_all(
     runs: Sequence[Run], folder: Path, engine: Engine, watch: Callable[[dict[Run, State]], None]
 ) -> dict[Run, State]:
-    """Run what is not complete yet, in order, and close the engine; return how each run ended.
+    """Execute the incomplete runs, in order, and close the engine; return the final states.
 
-    One that fails does not keep the others from running. ``watch`` sees all states again and again.
+    The failure of a run does not stop the others. ``watch`` is called repeatedly with all states.
     """
     with closing(engine):
         states: dict[Run, State] = {
@@ -79,7 +79,7 @@ def run_all(
 
 
 class Local:
-    """Processes of this machine, ``workers`` at a time."""
+    """Processes on this machine, ``workers`` at a time."""
 
     def __init__(self, folder: Path, arguments: Sequence[str], workers: int) -> None:
         self._folder, self._arguments, self._workers = folder, arguments, workers
@@ -108,7 +108,7 @@ class Local:
 
 
 def start_process(folder: Path, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
-    """Start the process of a run; it ends with this process, which holds its standard input."""
+    """Start the process of a run; it exits with this process, which holds its standard input."""
     with (folder / LOG).open("ab") as log:
         return subprocess.Popen(
             [sys.executable, "-m", "hardalign.experiments.worker", str(folder), *arguments],
@@ -116,18 +116,18 @@ def start_process(folder: Path, arguments: Sequence[str]) -> subprocess.Popen[by
             stdout=log,
             stderr=subprocess.STDOUT,
             env={**os.environ, "OMP_NUM_THREADS": "1"},
-            start_new_session=True,  # Ctrl-C is for the command, which ends its runs itself
+            start_new_session=True,  # Ctrl-C reaches only the command, which kills its runs
         )
 
 
 def stop_process(process: subprocess.Popen[bytes]) -> None:
-    """Kill a run's process; every file is written whole or not at all, so nothing is damaged."""
+    """Kill a run's process; files are written atomically, so nothing is damaged."""
     process.kill()
     process.communicate()
 
 
 def state_of(folder: Path, status: int) -> State:
-    """Return what a process's exit status means; record the failure of one that could not."""
+    """Return the state for an exit status; record the failure of a process that could not."""
     if status not in (DONE, BUSY, FAILED):
         write_failure(folder, f"its process {_describe(status)}")
     states: dict[int, State] = {DONE: "done", BUSY: "busy"}
@@ -140,11 +140,11 @@ def _describe(status: int) -> str:
 
 
 class KilledError(Exception):
-    """A run's process was killed from outside, so it is tried again."""
+    """A run's process was killed from outside, so Ray tries it again."""
 
 
 def work_on(folder: Path, arguments: Sequence[str]) -> int:
-    """Complete a run on whatever machine this is, as a Ray task; return the exit status."""
+    """Complete a run on this machine, as a Ray task; return the exit status."""
     if not (folder / RUN).exists():
         raise HardalignError(
             f"{socket.gethostname()} does not see {folder}; choose a folder that all machines of "
@@ -161,9 +161,9 @@ def work_on(folder: Path, arguments: Sequence[str]) -> int:
 
 
 class Cluster:
-    """The machines of a Ray cluster: at an address, or RAY_ADDRESS, or a new one of this machine.
+    """A Ray cluster: at ``address``, at RAY_ADDRESS, or a new one on this machine.
 
-    ``cpus`` and ``gpus`` are reserved for each run; ``workers`` is by default as many as fit.
+    ``cpus`` and ``gpus`` are reserved for each run; by default, as many ``workers`` run as fit.
     """
 
     def __init__(
@@ -185,7 +185,7 @@ class Cluster:
         )
 
     def free(self) -> int:
-        # Room for at least one run, so that a cluster may grow.
+        # At least one worker, even if none fits, so that an autoscaling cluster can grow.
         nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
         need = self._need.items()
         fit = [min(int(node.get(kind, 0) / amount) for kind, amount in need) for node in nodes]
@@ -224,7 +224,7 @@ def _connect(address: str | None) -> Any:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     host, _, port = (address or "").rpartition(":")
     try:
-        if port.isdigit():  # Ray would try for minutes
+        if port.isdigit():  # Ray itself would keep trying for minutes
             socket.create_connection((host, int(port)), timeout=_PATIENCE).close()
         ray.init(
             address=address,

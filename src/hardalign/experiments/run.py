@@ -1,4 +1,4 @@
-"""A run: what to train, its folder, and what came out of it. Plain data, no torch.
+"""A run: what to train, its folder and its result. Plain data, no torch.
 
 DIR/<name of the run>/
     run.json      what to do: corpus (or files), system, size, seed, overrides
@@ -51,7 +51,7 @@ class DataFiles:
 
     @classmethod
     def of(cls, train: Path, dev: Path, test: Path, format_: str, **settings: Any) -> DataFiles:
-        """Describe existing files, which can be read, and check the format's settings."""
+        """Describe existing files; check that they are readable, and the format's settings."""
         paths = [path.absolute() for path in (train, dev, test)]
         checksum = sha256("".join(map(_checksum, paths)).encode())
         changed(FORMATS[format_], settings)  # raises if they are wrong
@@ -59,7 +59,7 @@ class DataFiles:
 
     @property
     def layout(self) -> Format:
-        """How the files are read."""
+        """The format of the files, with the settings applied."""
         return changed(FORMATS[self.format], self.settings)
 
 
@@ -87,7 +87,7 @@ class Run:
 
     @property
     def name(self) -> str:
-        """The name of its folder; runs have equal names only if they are equal."""
+        """The name of its folder; different runs have different names."""
         corpus = self.corpus.replace("/", "-").replace(":", "-")
         name = f"{corpus}.{self.system}.{self.size}.{self.seed}"
         identity: Any = self.overrides
@@ -100,14 +100,14 @@ class Run:
 
 @dataclass(frozen=True)
 class Result:
-    """What a complete run achieved on the test part of its data."""
+    """The result of a complete run on the test part of its data."""
 
     run: Run
     metrics: dict[str, float]
     """n, acc, wer, per, per_corpus, mfs and mld, as ``hardalign evaluate --json`` gives them."""
     parameters: int
     epochs: int
-    """Epochs trained, by all members of an ensemble together."""
+    """Epochs trained, summed over the members of an ensemble."""
     seconds: float
     """Time spent on those epochs."""
     sources: int
@@ -115,7 +115,7 @@ class Result:
     correct: list[int]
     """1 or 0 for each item, in order."""
     sources_sha256: str
-    """Of the evaluated sources: runs compare item by item only where it is equal."""
+    """Of the evaluated sources: runs are compared item by item only if it is equal."""
     version: str
     """Of hardalign."""
 
@@ -129,7 +129,7 @@ class Failure:
     traceback: str | None = None
     attempt: int = 1
     refused: bool = False
-    """Whether the data or the settings are at fault, so that another attempt fails likewise."""
+    """Whether the data or the settings are at fault, so that a retry would fail, too."""
 
 
 def prepare(folder: Path, run: Run) -> bool:
@@ -144,7 +144,7 @@ def prepare(folder: Path, run: Run) -> bool:
 
 
 def read_run(folder: Path) -> Run:
-    """Return what a run's folder is for."""
+    """Return the run that a folder is for."""
     return _read(folder / RUN, Run)
 
 
@@ -158,19 +158,19 @@ def read_result(folder: Path) -> Result:
 
 
 def read_results(folder: Path) -> list[Result]:
-    """Return the results of the complete runs in a grid's folder, by name."""
+    """Return the results of the complete runs in a grid's folder, sorted by run name."""
     return [read_result(path.parent) for path in _files(folder, RESULT)]
 
 
 def read_failures(folder: Path) -> dict[str, Failure]:
-    """Return why runs of a grid's folder failed, by name."""
+    """Return the failures in a grid's folder by run name."""
     return {path.parent.name: _read(path, Failure) for path in _files(folder, FAILURE)}
 
 
 def write_failure(
     folder: Path, error: str, traceback: str | None = None, *, refused: bool = False
 ) -> None:
-    """Record in a run's folder that one more attempt failed."""
+    """Record another failed attempt in a run's folder."""
     path = folder / FAILURE
     attempt = 1 + (_read(path, Failure).attempt if path.exists() else 0)
     write_json(path, asdict(Failure(error, traceback, attempt, refused)))

@@ -1,8 +1,8 @@
-"""One run from start to end: load, train or resume, evaluate, record.
+"""One run from start to finish: load, train or resume, evaluate, record.
 
-As a process: ``python -m hardalign.experiments.worker FOLDER COMMAND DEVICE [DATA_DIR]``. What to
-do is in the folder's ``run.json``, what it prints goes to ``log.txt``. It ends when its standard
-input does, that is when whoever started it is gone.
+As a process: ``python -m hardalign.experiments.worker FOLDER COMMAND DEVICE [DATA_DIR]``. The
+folder's ``run.json`` says what to do; output goes to ``log.txt``. The process exits when its
+standard input closes, that is, when its parent process is gone.
 """
 
 from __future__ import annotations
@@ -51,23 +51,23 @@ def execute(
     data_dir: Path | None = None,
     device: str = "auto",
 ) -> Result:
-    """Complete a run, from the last epoch that its folder has; do nothing if it is complete.
+    """Complete a run, resuming from the last epoch in its folder, or return its existing result.
 
-    The folder must be held by ``files.locked``; ``data_dir`` has local copies of the corpora.
+    The caller must hold the folder's lock (``files.locked``); ``data_dir`` has local corpora.
     """
     if (folder / RESULT).exists():
         return read_result(folder)
     options = options_of(run) | {
         "out": folder / MODEL,
         "device": device,
-        "threads": 1,  # runs side by side use the cores better than one run's threads
+        "threads": 1,  # parallel runs use the cores better than threads
         "resume": True,
         "reporter": reporter,
     }
     overrides = run.overrides
     reading = {name: overrides[name] for name in READING if name in overrides}
     if (files := run.files) is None:
-        # The seed is for weights and order only: all runs must have the same test words.
+        # The seed affects weights and order only: all runs must have the same test words.
         corpus = load_corpus(
             run.corpus,
             stress=not overrides.get("strip_stress", False),
@@ -89,7 +89,7 @@ def execute(
         layout = replace(files.layout, **reading)
         test = list(read_examples(files.test, layout, "evaluation"))
         predictor = hardalign.train(files.train, files.dev, format=layout, **options)
-    # The model may read them in another normal form.
+    # The model may use another Unicode normal form.
     items = [recut(one, layout, predictor.description.format) for one in evaluation_items(test)]
     result = _evaluate(run, folder, predictor, items)
     (folder / FAILURE).unlink(missing_ok=True)
@@ -115,7 +115,7 @@ def _evaluate(run: Run, folder: Path, predictor: Predictor, items: list[Example]
 
 
 def work(folder: Path, command: str, device: str, data_dir: Path | None = None) -> int:
-    """Complete the run of a folder, or record there why that failed; return the exit status.
+    """Complete the run in a folder, or record the failure there; return the exit status.
 
     ``command`` identifies the ``hardalign reproduce`` that this process works for.
     """
@@ -153,7 +153,7 @@ class Log(Reporter):
 
 
 def _end_with_parent() -> None:
-    os.read(sys.stdin.fileno(), 1)  # nothing is ever written: it returns at the end
+    os.read(sys.stdin.fileno(), 1)  # nothing is ever written, so this returns at end of file
     os._exit(1)
 
 

@@ -1,1 +1,1 @@
-"""The page and its JSON API; needs the extra serve."""
+"""The web page and its JSON API; requires the extra ``serve``."""

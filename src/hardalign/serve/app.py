@@ -1,4 +1,4 @@
-"""The routes: the page, its files and the JSON API; and who may use them."""
+"""The routes of the page, its files and the JSON API, and access control."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
-"""Sent with every answer."""
+"""Sent with every response."""
 T = TypeVar("T")
 
 
@@ -57,8 +57,8 @@ def create_app(
 ) -> Starlette:
     """Return the application; the first model is the default.
 
-    The server is bound to ``address``, which its user calls ``name``. Pages of the ``origins``,
-    such as https://example.org, may use the API; * is any.
+    The server is bound to ``address``, known to users as ``name``. Pages from ``origins``, such as
+    https://example.org, may use the API; * allows any.
     """
     for origin in origins:
         scheme, _, host = origin.partition("://")
@@ -82,7 +82,7 @@ def create_app(
         try:
             async with asyncio.timeout(limits.seconds):
                 body = await _body(request, limits.body)
-                # Text is read and written in threads, so that the event loop goes on meanwhile.
+                # Parsing and encoding run in threads, so as not to block the event loop.
                 question = await asyncio.to_thread(read, body, models, limits)
                 answers = await _while_connected(request, batcher.answer(question))
                 return await asyncio.to_thread(lambda: _json(question.message(answers)))
@@ -94,7 +94,7 @@ def create_app(
                 {"Retry-After": "1"},
             ) from None
         except ClientDisconnect:
-            return Response(status_code=400)  # nobody reads it
+            return Response(status_code=400)  # the client is gone
 
     files = [*PAGE.iterdir()]
     paths = {"index.html": "/", "docs.html": "/docs"}
@@ -115,12 +115,12 @@ def create_app(
 
 
 class Guard:
-    """Refuse requests that are not for this server, and let allowed sites' pages ask.
+    """Refuse DNS rebinding and cross-site requests, except from allowed origins (CORS).
 
-    The models are no secret, but another site's page should neither read what a user types nor put
-    a user's computer to work. So a server on a loopback address answers to its own names alone
-    (else a foreign name could be pointed at it), and a POST that a browser marks as coming from
-    another site is refused, unless its origin was allowed.
+    The models are not secret, but pages of other sites should neither read what users type nor use
+    their computers. So a server on a loopback address answers only to its own names (otherwise a
+    foreign name could be pointed at it), and a POST that the browser marks as cross-site is refused
+    unless its origin is allowed.
     """
 
     def __init__(self, app: ASGIApp, address: str, name: str, origins: Collection[str]) -> None:
@@ -128,7 +128,7 @@ class Guard:
         self._local = is_loopback(address)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, as ASGI has it."""
+        """Handle a request (the ASGI interface)."""
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
         headers, method = Headers(scope=scope), scope["method"]
@@ -145,7 +145,7 @@ class Guard:
         app = self._app
         host = headers.get("host", "")
         if "transfer-encoding" in headers and "content-length" in headers:
-            app = _refusal(400, "a request has Content-Length or Transfer-Encoding, not both")
+            app = _refusal(400, "send Content-Length or Transfer-Encoding, not both")
         elif self._local and not is_loopback(_hostname(host)) and _hostname(host) != self._name:
             app = _refusal(
                 421, f"this server is on a loopback address and is not called {host!r:.80}"
@@ -165,7 +165,7 @@ class Guard:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a name or address means this very machine."""
+    """Return whether a host name or address is that of the loopback interface."""
     try:
         address = ip_address(host)
     except ValueError:
@@ -182,16 +182,16 @@ def _hostname(authority: str) -> str:
 
 
 def _same_origin(headers: Headers) -> bool:
-    """Return whether no browser says that a request comes from another site's page."""
+    """Return False if the browser says that a request comes from another site's page."""
     site = headers.get("sec-fetch-site")
-    if site is not None:  # browsers say it, scripts of pages cannot
+    if site is not None:  # set by browsers; scripts on pages cannot set it
         return site in ("same-origin", "none")
     origin = headers.get("origin")
     return origin is None or origin.partition("://")[2] == headers.get("host")
 
 
 def _file(path: Path) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-    """Serve a file from memory; browsers ask each time whether it has changed."""
+    """Serve a file from memory; browsers revalidate it each time."""
     content = path.read_bytes()
     tag = f'"{sha256(content).hexdigest()[:32]}"'
     headers = {"Cache-Control": "no-cache", "ETag": tag}
@@ -205,7 +205,7 @@ def _file(path: Path) -> Callable[[Request], Coroutine[Any, Any, Response]]:
 
 
 async def _body(request: Request, limit: int) -> bytes:
-    """Return the body of a request; of one that is too long, no more is read than shows it."""
+    """Return the body of a request; stop reading if it exceeds the limit."""
     too_long = HTTPException(413, f"the body is too long; the limit is {limit} bytes")
     declared = request.headers.get("content-length", "0")
     if len(declared) > 12 or int(declared) > limit:
@@ -219,9 +219,9 @@ async def _body(request: Request, limit: int) -> bytes:
 
 
 async def _while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:
-    """Return the result of some work; cancel it when the client goes."""
+    """Return the result of some work; cancel it if the client disconnects."""
     working = asyncio.ensure_future(work)
-    # Once the body has been read, nothing but the end of the connection can come.
+    # Once the body has been read, only a disconnect can follow.
     leaving = asyncio.ensure_future(request.receive())
     try:
         await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
@@ -242,7 +242,7 @@ def _json(content: Any, status: int = 200, headers: Mapping[str, str] | None = N
 
 
 def _refusal(status: int, error: str, headers: Mapping[str, str] | None = None) -> Response:
-    # A sentence may quote what cannot be sent.
+    # The message may quote lone surrogates, which cannot be encoded.
     readable = error.encode("utf-8", "backslashreplace").decode()
     return _json(Refusal(error=readable), status, headers)
 
@@ -250,8 +250,8 @@ def _refusal(status: int, error: str, headers: Mapping[str, str] | None = None) 
 async def _refused(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     detail = error.detail
-    if detail == HTTPStatus(error.status_code).phrase:  # the router's own: no such page or method
-        detail = f"{detail}; /docs describes what there is"
+    if detail == HTTPStatus(error.status_code).phrase:  # from the router: no such page or method
+        detail = f"{detail}; see /docs for the API"
     return _refusal(error.status_code, detail, error.headers)
 
 

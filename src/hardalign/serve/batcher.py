@@ -1,8 +1,7 @@
-"""Requests answered in batches: whatever waits while the model works is its next batch.
+"""Dynamic batching: the requests that arrive while the model works form its next batch.
 
-The queue belongs to the event loop alone, so nothing needs a lock; the model runs in one thread of
-its own. Nobody waits for a batch to fill: a lone request is answered at once, and batches grow by
-themselves as requests pile up.
+Only the event loop touches the queue, so no locks are needed; the model runs in its own thread. No
+request waits for a batch to fill: a lone one is answered at once, and batches grow with the load.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from hardalign.predictor import Predictor
 from hardalign.serve.questions import Question
 
 BATCH_WORK = 2048
-"""Work of a batch, as ``Limits`` counts it. With more, answers come later without coming faster."""
+"""Work per batch, as ``Limits`` counts it. More would add latency without adding throughput."""
 
 
 @dataclass(eq=False)
@@ -33,34 +32,34 @@ class Order:
     done: asyncio.Future[list[Any]]
     answers: dict[int, Any] = field(default_factory=dict)
     begun: int = 0
-    """How many of its items have gone into batches."""
+    """Number of items already put into batches."""
 
     @property
     def remaining(self) -> list[int]:
-        """Return the work of each item that has not."""
+        """The work of each item not yet in a batch."""
         return self.question.work[self.begun :]
 
 
 Batch = list[tuple[Order, int]]
-"""Items to answer together: orders, and indexes into them."""
+"""Items to answer together, each as an order and an index into it."""
 
 
 class Batcher:
-    """Answer the questions of many requests with one thread; batch mates change no answer."""
+    """Answer the questions of many requests in one thread; an answer never depends on its batch."""
 
     def __init__(self, models: Mapping[str, Predictor], limit: int) -> None:
-        """Let at most so much work wait."""
+        """Let at most ``limit`` units of work wait."""
         self._models, self._limit = models, limit
         self._orders: deque[Order] = deque()
         self._wake = asyncio.Event()
 
     @property
     def waiting(self) -> int:
-        """Return the work that no batch has taken yet."""
+        """The work not yet in a batch."""
         return sum(sum(order.remaining) for order in self._orders)
 
     async def answer(self, question: Question) -> list[Any]:
-        """Return the answer to each item; cancelling it takes the question back.
+        """Return the answer to each item; cancellation withdraws the question.
 
         Raises:
             HTTPException: 503 if too much work is waiting, 422 if the model cannot answer.
@@ -68,7 +67,7 @@ class Batcher:
         if self.waiting + sum(question.work) > self._limit:
             raise HTTPException(
                 503,
-                f"too busy: more work than {self._limit} would wait; try again later",
+                f"too busy: waiting work would exceed the limit, {self._limit}; try again later",
                 {"Retry-After": "1"},
             )
         if not question.items:
@@ -86,7 +85,7 @@ class Batcher:
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Answer questions for as long as the context lasts."""
+        """Answer questions while the context is open."""
         with ThreadPoolExecutor(1, "hardalign-model") as thread:
             work = asyncio.create_task(self._run(thread))
             try:
@@ -105,7 +104,7 @@ class Batcher:
                 self._wake.clear()
 
     async def _work(self, thread: ThreadPoolExecutor, batch: Batch) -> None:
-        """Answer a batch; if that fails, each order alone, so that none spoils the others'."""
+        """Answer a batch; if that fails, answer each order alone, to isolate the faulty one."""
         loop = asyncio.get_running_loop()
         group = batch[0][0].question.group
         items = [order.question.items[index] for order, index in batch]
@@ -128,12 +127,12 @@ class Batcher:
                     order.done.set_result([order.answers[k] for k in range(size)])
 
     def _next_batch(self) -> Batch:
-        """Take an item of each order in turn, so that a long list does not hold up a single word.
+        """Take items from the orders in turn, so that a long list does not hold up a single word.
 
-        All are of the group of the order that has waited longest; those that got an item in go to
-        the end of the queue.
+        All are from the group of the order first in the queue. Orders with items both in the batch
+        and left over move to the end of the queue.
         """
-        if not self._orders:  # whoever woke the loop has gone
+        if not self._orders:  # the order that woke the loop was cancelled
             return []
         group = self._orders[0].question.group
         mates = deque(order for order in self._orders if order.question.group == group)

@@ -19,8 +19,8 @@ Whole = Annotated[int, Meta(ge=0)]
 Width = Annotated[int, Meta(ge=1)]
 Weight = Annotated[float, Meta(ge=0, le=1)]
 Kind = Literal["posterior", "attention", "path"]
-From = Annotated[Literal["lexicon", "model"], about("Known from a lexicon, or by the model")]
-ModelName = Annotated[str | None, about("Which model; by default the first")]
+From = Annotated[Literal["lexicon", "model"], about("From the lexicon or the model")]
+ModelName = Annotated[str | None, about("Name of the model; by default the first")]
 
 
 class Message(msgspec.Struct, forbid_unknown_fields=True):
@@ -33,16 +33,16 @@ class WordsRequest(Message):
     words: Annotated[list[str], about("Words; for a model with tags, each is lemma<TAB>TAG;TAG")]
     model: ModelName = None
     nbest: Annotated[Width | None, about("Candidates for each word; by default one")] = None
-    beam: Annotated[Width | None, about("Beam width; by default 1, with nbest at least 5")] = None
-    alignments: Annotated[bool, about("Add alignments to predictions; by default not")] = False
+    beam: Annotated[Width | None, about("Beam width; by default 1; with nbest, at least 5")] = None
+    alignments: Annotated[bool, about("Add alignments to predictions; off by default")] = False
 
 
 class TextRequest(Message):
     """The running text to pronounce."""
 
-    text: Annotated[str, about("The text; its line breaks and punctuation stay")]
+    text: Annotated[str, about("The text; line breaks and punctuation are kept")]
     model: ModelName = None
-    ipa: Annotated[bool, about("Write IPA, if the model writes ARPAbet; by default not")] = False
+    ipa: Annotated[bool, about("Write IPA, if the model writes ARPAbet; off by default")] = False
 
 
 class Stop(Message):
@@ -63,7 +63,7 @@ class Alignment(Message):
     system: Annotated[str, about("System of the model")]
     kind: Annotated[Kind, about("What the weights are")]
     pairs: Annotated[list[tuple[Whole, Whole]], about("Best alignment: source, target, from 0")]
-    weights: Annotated[list[list[Weight]], about("Target symbols are rows, source ones columns")]
+    weights: Annotated[list[list[Weight]], about("A row for each target symbol, by source symbol")]
     begin: Annotated[list[Weight], about("Weights of the mark before the word")]
     tag_weights: Annotated[list[list[Weight]], about("Weights of the tags")]
     end: Annotated[list[Weight], about("Weights of the mark after the word")]
@@ -77,10 +77,10 @@ class Prediction(Message):
     text: Annotated[str, about("The predicted string")]
     symbols: Annotated[tuple[str, ...], about("The same as a list of symbols")]
     log_prob: Annotated[float, about("Natural logarithm of its probability")]
-    finished: Annotated[bool, about("False where the length limit cut it off")]
+    finished: Annotated[bool, about("False if cut off at the length limit")]
     origin: From
     ipa: Annotated[str | UnsetType, about("The same in IPA, if the model writes ARPAbet")] = UNSET
-    alignment: Annotated[Alignment | UnsetType, about("If alignments were asked for")] = UNSET
+    alignment: Annotated[Alignment | UnsetType, about("If alignments were requested")] = UNSET
 
 
 class WordAnswer(Message):
@@ -96,93 +96,93 @@ class WordAnswer(Message):
 class WordsAnswer(Message):
     """An answer to each word, in order."""
 
-    model: Annotated[str, about("Which model answered")]
+    model: Annotated[str, about("The model that answered")]
     answers: Annotated[list[WordAnswer], about("One for each word")]
 
 
 class TextWord(Message):
     """A pronounced word of a text."""
 
-    text: Annotated[str, about("The word as it stands in the text")]
+    text: Annotated[str, about("The word as written in the text")]
     symbols: Annotated[tuple[str, ...], about("Its pronunciation")]
     origin: From
 
 
 class TextAnswer(Message):
-    """The text with its words pronounced. What the model cannot read, such as numbers, stays."""
+    """The text with its words pronounced. What the model cannot read, such as numbers, is kept."""
 
-    model: Annotated[str, about("Which model answered")]
-    text: Annotated[str, about("Pronunciations whose symbols have blanks between stand in braces")]
+    model: Annotated[str, about("The model that answered")]
+    text: Annotated[str, about("Pronunciations with blanks between symbols are in braces")]
     words: Annotated[list[TextWord], about("Each pronounced word, in order")]
 
 
 class ModelDescription(Message):
-    """What to know of a model before asking it."""
+    """What clients need to know about a model."""
 
-    name: Annotated[str, about("What requests call it")]
+    name: Annotated[str, about("Its name in requests")]
     system: Annotated[str, about("Its system, such as hard-hmm")]
     summary: Annotated[str, about("The system in a sentence")]
     alignment: Annotated[Kind, about("What the weights of its alignments are")]
     score: Annotated[str, about("What log_prob is")]
     exact: Annotated[bool, about("Whether that is log p(y | x) exactly")]
-    source_separator: Annotated[str, about("Empty: each character is a symbol")]
-    target_separator: Annotated[str, about("What stands between predicted symbols")]
-    tag_separator: Annotated[str, about("What stands between tags")]
-    tags: Annotated[list[str], about("The tags it knows; none: words have no tags")]
-    examples: Annotated[list[str], about("Words to begin with")]
+    source_separator: Annotated[str, about("If empty, each character is a symbol")]
+    target_separator: Annotated[str, about("Separator between predicted symbols")]
+    tag_separator: Annotated[str, about("Separator between tags")]
+    tags: Annotated[list[str], about("The tags it knows; if empty, words have no tags")]
+    examples: Annotated[list[str], about("Example words")]
     known: Annotated[Whole, about("Number of words in its lexicon")] = 0
     ipa: Annotated[bool, about("Whether it writes ARPAbet, so answers have ipa")] = False
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The limits of a server. Beyond one of them, a request is refused with the limit."""
+    """The limits of a server. A request that exceeds one is refused, and told the limit."""
 
-    body: Annotated[int, about("Bytes of a request's body")] = 1 << 17
-    words: Annotated[int, about("Words of a request")] = 500
-    characters: Annotated[int, about("Characters of a word as it is sent")] = 1000
-    symbols: Annotated[int, about("Symbols of a word, with its tags")] = 100
-    beam: Annotated[int, about("Beam width, and candidates for one word")] = 20
-    # The bundled model does 7,500 of this in a second of one core's time. The limits are made for
-    # a quarter of that, so that whatever is let in is answered well before the deadline.
+    body: Annotated[int, about("Bytes in the body of a request")] = 1 << 17
+    words: Annotated[int, about("Words per request")] = 500
+    characters: Annotated[int, about("Characters per word, as sent")] = 1000
+    symbols: Annotated[int, about("Symbols per word, including tags")] = 100
+    beam: Annotated[int, about("Beam width, and candidates per word")] = 20
+    # The bundled model does 7,500 units per second on one core. The limits assume a quarter of
+    # that, so that every accepted request is answered well before the deadline.
     work: Annotated[
         int,
         about(
-            "Work of a request. A word of n symbols counts (n + 2)(n + 27)/25 times "
+            "Work per request. A word of n symbols counts (n + 2)(n + 27)/25 times "
             "the beam width, a known form of m symbols (m + 1)(n + 27)/25; twice with alignments"
         ),
     ] = 24_000
-    waiting: Annotated[int, about("Work of all requests that wait")] = 60_000
-    seconds: Annotated[float, about("Time for a request, from head to answer")] = 30.0
+    waiting: Annotated[int, about("Work of all waiting requests")] = 60_000
+    seconds: Annotated[float, about("Time for a request, from its head to the answer")] = 30.0
 
 
 class Models(Message):
     """The models, the default first, and the limits of requests."""
 
-    models: Annotated[list[ModelDescription], about("All models that are served")]
+    models: Annotated[list[ModelDescription], about("All models served")]
     limits: Annotated[Limits, about("The limits of requests")]
 
 
 class Health(Message):
-    """The server works."""
+    """The server is up."""
 
     version: Annotated[str, about("Version of hardalign")]
-    waiting: Annotated[Whole, about("Work that waits, as the limits count it")]
+    waiting: Annotated[Whole, about("Waiting work, as the limits count it")]
     status: Annotated[Literal["ok"], about("Always ok")] = "ok"
 
 
 class Refusal(Message):
     """Why a request was refused."""
 
-    error: Annotated[str, about("A sentence, which names the limit if there is one")]
+    error: Annotated[str, about("The reason, naming the limit if there is one")]
 
 
 Schema = dict[str, Any]
 REFUSALS = {
     "400": "Not a valid HTTP request, or the body is not JSON",
     "403": "The request comes from a page of another site, see --allow-origin",
-    "404": "No such address, or no model of that name",
-    "405": "The address takes another method",
-    "413": "More than one of the limits allows",
+    "404": "No such path, or no model of that name",
+    "405": "The path does not support this method",
+    "413": "One of the limits is exceeded",
     "415": "The content type is not application/json",
     "421": "A server on a loopback address was called by another name",
     "422": "Something in the body is wrong, such as a word without symbols",
@@ -191,7 +191,7 @@ REFUSALS = {
 }
 """Statuses of refused requests."""
 ANY_REQUEST = ("400", "404", "405", "421", "500", "503")
-"""Those that a request without a body may get."""
+"""Those possible for a request without a body."""
 
 
 def describe_api() -> Schema:
@@ -221,7 +221,7 @@ def describe_api() -> Schema:
         "paths": {
             "/": operation("The page", page),
             "/docs": operation("This API as a page", page),
-            "/health": operation("Whether the server works", health),
+            "/health": operation("Whether the server is up", health),
             "/models": operation("The models and the limits", models),
             "/openapi.json": operation(
                 "This API as OpenAPI", {"application/json": {"schema": {"type": "object"}}}

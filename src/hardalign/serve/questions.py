@@ -1,4 +1,4 @@
-"""What requests ask: parsed, checked against the limits, answered by a model in batches."""
+"""Questions in requests: parsed, checked against the limits, answered by a model in batches."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ EXAMPLES = (
     ("Москва", "книга", "спасибо", "человек", "солнце"),
     ("cab", "bad", "add"),
 )
-"""Examples by language. A model is shown with those that it can spell of the line of which it can
-spell most; of the first such line, if there are several."""
+"""Examples by language. A model is shown those words of a line that it can spell: of the line with
+the most such words, the first in a tie."""
 
 
 class Group(NamedTuple):
-    """What questions have in common that can be answered in one batch."""
+    """What questions must have in common to be answered in one batch."""
 
     model: str
     search: Search = Search()
@@ -67,16 +67,16 @@ class Group(NamedTuple):
 
 @dataclass(frozen=True)
 class Question:
-    """What one request asks: items that can be answered one by one, and the work of each."""
+    """A request's items, which can be answered independently, and the work of each."""
 
     group: Group
     items: list[Example]
     work: list[int]
     text: str = ""
-    """The running text whose pieces the items are."""
+    """The running text, if the items are pieces of one."""
 
     def message(self, answers: list[Any]) -> WordsAnswer | TextAnswer:
-        """Put the answers to all items together."""
+        """Combine the answers to all items into a response."""
         if not self.group.text:
             return WordsAnswer(model=self.group.model, answers=answers)
         pieces = dict(zip((item.text for item in self.items), answers, strict=True))
@@ -97,8 +97,8 @@ def read_words(body: bytes, models: Mapping[str, Predictor], limits: Limits) -> 
     """Read the body of ``POST /predict``.
 
     Raises:
-        HTTPException: 400 for what is not JSON, 404 for an unknown model, 413 for too much, 422 for
-            anything else that is wrong.
+        HTTPException: 400 for invalid JSON, 404 for an unknown model, 413 for too large a request,
+            422 for all other errors.
     """
     request, name, model = _parse(body, WordsRequest, models)
     if len(request.words) > limits.words:
@@ -116,7 +116,7 @@ def read_words(body: bytes, models: Mapping[str, Predictor], limits: Limits) -> 
 
 
 def read_text(body: bytes, models: Mapping[str, Predictor], limits: Limits) -> Question:
-    """Read the body of ``POST /text``; each different piece between blanks is asked once."""
+    """Read the body of ``POST /text``; each distinct piece between blanks is one item."""
     request, name, model = _parse(body, TextRequest, models)
     if "tags" in model.description.format.columns:
         raise HTTPException(422, f"{name} cannot read text: it needs tags with each word")
@@ -132,7 +132,7 @@ def read_text(body: bytes, models: Mapping[str, Predictor], limits: Limits) -> Q
 
 
 def _parse(body: bytes, kind: type[R], models: Mapping[str, Predictor]) -> tuple[R, str, Predictor]:
-    """Return a request, and the name and the model that it asks."""
+    """Return a request, and the name and the model that it is for."""
     try:
         request = msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:
@@ -149,7 +149,7 @@ def _parse(body: bytes, kind: type[R], models: Mapping[str, Predictor]) -> tuple
 
 
 def _word(position: int, text: str, model: Predictor, limits: Limits) -> Example:
-    # Before anything is done to it: normalising takes quadratic time for some strings.
+    # Before anything else: normalisation takes quadratic time for some strings.
     if len(text) > limits.characters:
         raise _too_much(f"words[{position}] has {len(text)} characters", limits.characters)
     try:
@@ -162,16 +162,16 @@ def _word(position: int, text: str, model: Predictor, limits: Limits) -> Example
 
 
 def _work(word: Example, model: Predictor, search: Search) -> int:
-    """Return the work of a word; of a known one, that of scoring its forms and finding others."""
+    """Return the work of a word; for a known one, that of scoring its forms and finding others."""
     letters, as_read = len(word.source) + len(word.tags), model.as_read(word)
-    size = len(as_read.source) + len(as_read.tags)  # with the known forms that are read beside it
+    size = len(as_read.source) + len(as_read.tags)  # with the known forms read beside it
     forms = look_up(model, word).targets
     work = sum(_steps(len(form) + 1, size) for form in forms)
     return work if len(forms) >= search.most else work + _steps(letters + 2, size) * search.width
 
 
 def _steps(steps: int, size: int) -> int:
-    """Return the work of so many decoder steps, each of which looks at the whole source."""
+    """Return the work of decoder steps over a source of ``size`` symbols."""
     return steps * (size + 27) // 25
 
 
@@ -192,7 +192,7 @@ def _too_much(what: str, limit: int) -> HTTPException:
 def answer_words(
     model: Predictor, words: Sequence[Example], search: Search, alignments: bool
 ) -> list[WordAnswer]:
-    """Answer words of any number of requests together."""
+    """Answer words from any number of requests together."""
     ipa = _writes_arpabet(model)
     answers = respond(model, words, search, alignments=alignments)
     return [
@@ -222,7 +222,7 @@ def _writes_arpabet(model: Predictor) -> bool:
 
 
 def describe(name: str, model: Predictor) -> ModelDescription:
-    """Return what users should know of a model before they ask it."""
+    """Return what clients need to know about a model."""
     layout, system = model.description.format, model.system
     tagged = "tags" in layout.columns
     return ModelDescription(
@@ -243,10 +243,10 @@ def describe(name: str, model: Predictor) -> ModelDescription:
 
 
 def _examples(model: Predictor, tagged: bool) -> list[str]:
-    """Return words that a model can spell, as its format writes them."""
+    """Return example words that a model can spell, in its format."""
     layout, source = model.description.format, model.description.vocabulary.source
     if model.tags:
-        return []  # one of several languages, and letters do not tell which
+        return []  # one language of several, which letters do not tell
 
     def spelled(line: tuple[str, ...]) -> list[str]:
         words = []

@@ -1,4 +1,4 @@
-"""The application on a port of this machine: its socket, its connections, its end."""
+"""Serve the application on a local port: socket, connections, shutdown."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ from hardalign.errors import HardalignError
 from hardalign.serve.app import HEADERS
 
 BACKLOG = 128
-"""Connections accepted at a time, before any of them can be closed again."""
+"""Connections accepted at once, before any of them can be closed again."""
 QUEUE = 4096
-"""Connections that may wait to be accepted. Beyond that, clients try again after a second."""
+"""Connections that may wait to be accepted. Further clients try again after a second."""
 OWN_FILES = 64
-"""Files that the process opens itself."""
+"""Files that the process itself opens."""
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Take a port of a name or address of this machine; 0 is any free one."""
+    """Listen on a port of a local host name or address; 0 means any free port."""
     if not 0 <= port < 1 << 16:
         raise HardalignError(f"--port must be between 0 and 65535, not {port}")
     try:
         (family, *_, address), *_ = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
         listening = socket.create_server((address[0], port), family=family, backlog=BACKLOG)
-    except (OSError, UnicodeError) as error:  # a name may have parts that no name can have
-        text = error.strerror if isinstance(error, OSError) else "this can be no host's name"
+    except (OSError, UnicodeError) as error:  # UnicodeError: not a valid host name
+        text = error.strerror if isinstance(error, OSError) else "not a valid host name"
         reason = str(text).partition(" (")[0]  # Python adds the address in brackets
         raise HardalignError(
             f"cannot listen on {host} port {port}: {reason}; choose another host or port"
         ) from error
-    # Every connection inherits it. Otherwise an answer's body waits until its head is acknowledged,
-    # which takes 40 milliseconds; asyncio sees to it only where a socket's protocol was named.
+    # Inherited by every connection. Without it, the body of a response waits 40 milliseconds for
+    # its head to be acknowledged; asyncio sets it only if a socket's protocol was given explicitly.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listening
 
 
 def address_of(listening: socket.socket) -> str:
-    """Return what to type into a browser."""
+    """Return the URL to open in a browser."""
     host, port = listening.getsockname()[:2]
     if host in ("0.0.0.0", "::"):
         host = "localhost"
@@ -55,7 +55,7 @@ def address_of(listening: socket.socket) -> str:
 
 
 def make_server(app: ASGIApp, patience: float, clients: Clients | None = None) -> uvicorn.Server:
-    """Return a server whose end waits for requests under way, for ``patience`` seconds."""
+    """Return a server that waits up to ``patience`` seconds for open requests on shutdown."""
     connection: Any = partial(Connection, clients=clients or Clients(most_connections()))
     config = uvicorn.Config(
         app,
@@ -63,7 +63,7 @@ def make_server(app: ASGIApp, patience: float, clients: Clients | None = None) -
         lifespan="on",
         ws="none",
         backlog=BACKLOG,
-        log_level="error",  # no line for each request that is no HTTP
+        log_level="error",  # no warning for each request that is not valid HTTP
         access_log=False,
         server_header=False,
         proxy_headers=False,
@@ -74,18 +74,18 @@ def make_server(app: ASGIApp, patience: float, clients: Clients | None = None) -
 
 
 class Server(uvicorn.Server):
-    """uvicorn's server, whose queue is longer than what asyncio accepts at a time."""
+    """uvicorn's server, with a queue longer than the number asyncio accepts at once."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to listen."""
+        """Start listening."""
         await super().startup(sockets)
         for one in sockets or ():
             one.listen(QUEUE)
 
 
 def run(server: uvicorn.Server, listening: socket.socket) -> None:
-    """Serve until an interrupt or SIGTERM; both are the normal end."""
-    # Once all is in order, uvicorn raises again whatever signals it caught.
+    """Serve until an interrupt or SIGTERM, which are both a normal exit."""
+    # After a clean shutdown, uvicorn re-raises the signals that it caught.
     previous = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with contextlib.suppress(KeyboardInterrupt):
@@ -97,22 +97,22 @@ def run(server: uvicorn.Server, listening: socket.socket) -> None:
 
 @dataclass
 class Clients:
-    """How many connections there may be, and which of them keep the server waiting."""
+    """The limit on connections, and those that the server is waiting for."""
 
     most: int = 1000
     seconds: float = 20.0
-    """To send a whole request, and to fetch an answer."""
+    """Time to send a whole request, and to fetch a response."""
     waiting: dict[Connection, None] = field(default_factory=dict)
-    """Connections that the server waits for, longest first."""
+    """Connections that the server is waiting for, longest wait first."""
 
 
 class Connection(H11Protocol):
-    """A connection that cannot keep the server waiting for long, nor keep others out.
+    """A connection that can neither stall the server for long nor keep others out.
 
-    uvicorn's own limits do not suffice: it waits for a request forever, and ``limit_concurrency``
-    counts idle connections, so that these keep others out. Here a client has some seconds to send a
-    request, head and body, and when there are too many connections, the one that the server has
-    been waiting for longest makes room.
+    uvicorn's own limits do not suffice: it waits for a request forever, and its
+    ``limit_concurrency`` counts idle connections, which thus keep others out. Here a client must
+    send a request, head and body, within ``Clients.seconds``, and when there are too many
+    connections, the one that the server has been waiting for longest is dropped.
     """
 
     def __init__(self, *args: Any, clients: Clients, **kwargs: Any) -> None:
@@ -121,7 +121,7 @@ class Connection(H11Protocol):
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Make room for the connection; where all others are at work, it is refused."""
+        """Make room for the connection, or refuse it if all others are being served."""
         super().connection_made(transport)
         self._wait()
         if len(self.connections) > self.clients.most:
@@ -138,27 +138,27 @@ class Connection(H11Protocol):
         super().connection_lost(exc)
 
     def handle_events(self) -> None:
-        """Read what has come; from a whole request on, the client waits for the server."""
+        """Handle the data received; after a whole request, the client waits for the server."""
         super().handle_events()
         self._work()
 
     def pause_writing(self) -> None:
-        """Wait for the client, which does not fetch what was sent."""
+        """Wait for the client, which is not reading the response."""
         super().pause_writing()
         self._wait()
 
     def resume_writing(self) -> None:
-        """Go on with an answer."""
+        """Resume a response."""
         super().resume_writing()
         self._work()
 
     def on_response_complete(self) -> None:
-        """Wait until the answer is fetched and the next request sent."""
+        """Wait for the client to fetch the response and send the next request."""
         self._wait()
         super().on_response_complete()
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002
-        """Answer what is no HTTP, in place of the application if that has not begun to."""
+        """Refuse invalid HTTP, unless the application has already started a response."""
         if self.cycle is None or not self.cycle.response_started or self.cycle.response_complete:
             self.transport.write(_refusal("400 Bad Request", "this is not a valid HTTP request"))
         if self.cycle is not None:
@@ -167,7 +167,7 @@ class Connection(H11Protocol):
         self.transport.close()
 
     def end(self) -> None:
-        """Drop the connection at once, with all that has not been fetched."""
+        """Drop the connection at once, discarding unsent data."""
         self._stop_waiting()
         self.connections.discard(self)
         self.transport.abort()
@@ -189,13 +189,13 @@ class Connection(H11Protocol):
 
 
 def most_connections() -> int:
-    """Return how many connections there may be; raises the limit of open files for them."""
+    """Raise the limit on open files as needed; return how many connections it allows."""
     most = Clients.most
     try:
         import resource
     except ImportError:  # Windows has no such limit
         return most
-    # Those that are being accepted, and those that are being closed for them.
+    # For connections being accepted, and those being closed to make room for them.
     reserved = OWN_FILES + 2 * BACKLOG
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= most + reserved:

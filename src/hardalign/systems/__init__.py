@@ -1,9 +1,9 @@
 """The systems, each defined once over array operations that exist in NumPy, torch and ONNX.
 
-Here is their table: the paper's seven, and those that go on from them. A row names the class that
-defines a system; only that class is imported when the system is used. ``model`` says what a system
-is, ``attention``, ``input_feeding`` and ``monotonic`` define them, ``lattice`` holds all alignments
-of a pair, and ``ops`` the engines.
+This module is their table: the paper's seven and the extensions. Each row names the class that
+defines a system, which is imported only when the system is used. ``model`` defines the interface,
+``attention``, ``input_feeding`` and ``monotonic`` the systems, ``lattice`` all alignments of a
+pair, and ``ops`` the engines.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ SCORES: dict[ScoreKind, str] = {
     "exact": "log p(y | x), exact",
     "decoding rule": "the probability of the string under the rule that feeds back the most "
     "probable source position at each step",
-    "best path": "a lower bound of log p(y | x): the probability of one way to write the string "
-    "or, from a beam search, of those ways that it found",
+    "best path": "a lower bound on log p(y | x): the probability of one way to write the string "
+    "or, from a beam search, of all the ways it found",
 }
-"""What the scores of a system are, for its users."""
+"""What each kind of score means, in words for users."""
 
 
 @dataclass(frozen=True)
@@ -34,12 +34,12 @@ class System:
     """A row of the table."""
 
     definition: str
-    """Import path of its class, ``package.module:Class``; a path, since imports take time."""
+    """Import path of its class, ``package.module:Class``; imported lazily for speed."""
     summary: str
     paper: str = "–"
-    """Its name in the paper; – if it is not there."""
+    """Its name in the paper; – if it has none."""
     advice: str = ""
-    """What the system is recommended for; empty if only for comparison."""
+    """What the system is recommended for; empty if it is only for comparison."""
 
     @property
     def model(self) -> type[Model]:
@@ -50,19 +50,19 @@ class System:
         try:
             model = getattr(importlib.import_module(module), name)
         except (ImportError, AttributeError) as error:
-            raise HardalignError(f"the system {self.definition} is not there: {error}") from error
+            raise HardalignError(f"cannot import {self.definition}: {error}") from error
         if not (isinstance(model, type) and issubclass(model, Model)):
             raise HardalignError(f"{self.definition} is not a subclass of hardalign's Model")
         return model
 
     @property
     def score(self) -> ScoreKind:
-        """What its log-likelihood is; ``SCORES`` says it in words."""
+        """The kind of score its log-likelihood is; ``SCORES`` describes each kind."""
         return self.model.score
 
     @property
     def alignment(self) -> AlignmentKind:
-        """What its alignments are."""
+        """The kind of alignments it has."""
         return self.model.alignment
 
 
@@ -73,7 +73,7 @@ SYSTEMS = {
         f"{_ATTENTION}:Hard",
         "exact hard attention: every alignment is summed over",
         paper="4",
-        advice="any task, also where source and target are ordered differently",
+        advice="any task, including those that reorder the source",
     ),
     "soft": System(
         f"{_ATTENTION}:Soft", "soft attention: each symbol comes from a mix of source states", "3"
@@ -92,8 +92,8 @@ SYSTEMS = {
     ),
     "hard-feed-reinforce": System(
         f"{_FEEDING}:HardFeedReinforce",
-        "hard-feed trained by REINFORCE as the paper's text has it (code in circulation "
-        "feeds back a renormalised mix of the drawn states)",
+        "hard-feed trained by REINFORCE as the paper describes it (existing code feeds back "
+        "a renormalised mix of the sampled states)",
         paper="2",
     ),
     "hard-sampled": System(
@@ -107,12 +107,12 @@ SYSTEMS = {
         paper="M",
     ),
     "hard-prior": System(
-        f"{_ATTENTION}:HardPrior", "hard with a position prior, as IBM Model 2 has one"
+        f"{_ATTENTION}:HardPrior", "hard with a position prior, as in IBM Model 2"
     ),
     "hard-hmm": System(
         f"{_ATTENTION}:HardHMM",
         "hard whose alignments are a first-order Markov chain, as in an HMM aligner",
-        advice="any task; where a symbol is looked for depends on where the last one was",
+        advice="any task; where to look depends on where the last symbol came from",
     ),
     "hard-monotonic": System(
         f"{_ATTENTION}:HardMonotonic",
@@ -120,11 +120,11 @@ SYSTEMS = {
         advice="tasks in which the alignment never goes back, such as pronunciation",
     ),
 }
-"""Every system by the name its users type."""
+"""All built-in systems, by the name that users type."""
 
 
 def find_system(name: str) -> System:
-    """Return the row of a system, also of one that an installed package brings."""
+    """Return a system by name, built in or from an installed package."""
     system = SYSTEMS.get(name) or outside_systems().get(name)
     if system is None:
         known = ", ".join([*SYSTEMS, *outside_systems()])
@@ -134,7 +134,7 @@ def find_system(name: str) -> System:
 
 @cache
 def outside_systems() -> dict[str, System]:
-    """Return the systems of installed packages, from the entry points ``hardalign.systems``."""
+    """Return the systems of installed packages, from the ``hardalign.systems`` entry points."""
     from importlib.metadata import entry_points
 
     systems = {}
@@ -144,13 +144,13 @@ def outside_systems() -> dict[str, System]:
         except Exception as error:
             raise HardalignError(f"the system {entry.name} ({entry.value}): {error}") from error
         if not isinstance(system, System) or entry.name in SYSTEMS:
-            raise HardalignError(f"{entry.value} is not a System, or not a new one: {entry.name}")
+            raise HardalignError(f"{entry.value} is not a System, or {entry.name} is taken")
         systems[entry.name] = system
     return systems
 
 
 def model_class(config: ModelConfig) -> type[Model]:
-    """Return the class of a model's system, which must support its options."""
+    """Return the class of a model's system, checking that it supports the options."""
     model = find_system(config.system).model
     for wanted, able, what in (
         (config.copying, "can_copy", "cannot copy"),

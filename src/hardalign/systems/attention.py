@@ -1,12 +1,12 @@
-"""Systems without input feeding: `hard`, `soft` and what goes on from `hard`.
+"""Systems without input feeding: `hard`, `soft` and the extensions of `hard`.
 
     e = encoder(x)                                    [B, J, 2H]     (paper, section 4.1)
     h = decoder(y_<i)                                 [P, I, H]      (4.3)
     α_j(i) = softmax over j of h_i · T e_j            [P, I, J]      (eq. 3)
     p(y | j) = softmax(W tanh(S (h_i ⊕ e_j)))_y       [P, I, J, V]   (4.2)
 
-S (h ⊕ e) falls into a half from the decoder, the query, and a half from the encoder, the key, so
-that the large products are done once for each prefix and once for each source symbol.
+S (h ⊕ e) splits into a decoder half, the query, and an encoder half, the key, so that the large
+products are computed once per prefix and once per source symbol.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ from hardalign.systems.ops import Array, Cells, Hidden, Ops, Output
 from hardalign.systems.parameters import Parameter, Parameters
 
 ATTENTION = "head.attention"
-"""The name of T, S and W in model folders."""
+"""Prefix of the names of T, S and W in model folders."""
 
 KINDS = ("score", "combine", "output", "gate", "jump")
 Weights = dict[str, tuple[Array, "Array | None"]]
-"""Matrices [in, out] and biases [out] of an attention, as the equations use them."""
+"""Matrices [in, out] and biases [out] of the attention, as the equations use them."""
 
 
 @dataclass(frozen=True)
@@ -55,29 +55,29 @@ class Memory:
     """Encoded source words."""
 
     weights: Weights
-    words: Words  # as attention sees them: without tags where these are beside words
+    words: Words  # as attention sees them: without any tags beside the word
     mask: Array  # [B, J] false at padding
     score_key: Array  # [B, J, hidden] T e_j
     key: Array  # [B, J, d_s] the encoder half of S(h ⊕ e)
-    copied: Array | None = None  # [B, J] the column that a position may copy, or negative
-    jump: Array | None = None  # [B, J, jumps] K e_k + b of `hard-hmm`
+    copied: Array | None = None  # [B, J] the column that each position may copy; negative if none
+    jump: Array | None = None  # [B, J, jumps] K e_k + b, `hard-hmm` only
     tags: Array | None = None  # [B, embedding] the sum of the embeddings of tags beside the word
-    columns: Array | None = None  # [B, J] ``Words.columns``, where tags are beside the word
+    columns: Array | None = None  # [B, J] ``Words.columns``, if tags are beside the word
 
 
 @dataclass(frozen=True)
 class State:
-    """Hypotheses."""
+    """The state of N hypotheses."""
 
     memory: Memory
-    word: Array | None  # [N] the word of each; None where they are in order
+    word: Array | None  # [N] the word of each; None if in order
     hidden: Hidden
-    step: Any  # how many symbols they have
-    cells: Any = None  # of `hard-hmm`: where the last symbol came from, whichever it is
+    step: Any  # number of symbols so far
+    cells: Any = None  # `hard-hmm` only: origins of the last symbol, for every possible one
 
 
 class AttentionModel(Model):
-    """A system of an encoder, a decoder, and T, S and W."""
+    """A system with an encoder, a decoder, and T, S and W."""
 
     attention: ClassVar[str] = ATTENTION
 
@@ -93,7 +93,7 @@ class AttentionModel(Model):
         self._weights = None if xp.learns else self.cut()
 
     def cut(self) -> Weights:
-        """Cut the parameters: S and (G, K) into halves, W to the symbols that can be produced."""
+        """Split S and (G, K) into halves, and restrict W to the symbols that can be produced."""
         xp, name, hidden = self.xp, self.attention, self.config.decoder
         kinds = [kind for kind in KINDS if f"{name}.{kind}.weight" in self.p]
         matrix = {kind: self.p[f"{name}.{kind}.weight"] for kind in kinds}
@@ -131,14 +131,14 @@ class AttentionModel(Model):
         )
 
     def _tag_vectors(self, words: Words) -> Array:
-        """Return the sum [B, embedding] of the embeddings of a word's tags; unknown ones are 0."""
+        """Sum the embeddings of each word's tags, [B, embedding]; unknown tags add 0."""
         xp, table = self.xp, self.p["encoder.embedding.weight"]
         known = words.is_tag(xp) & (words.symbols >= len(self.vocabulary.source) - self.tags)
         vectors = xp.embed(table, xp.where(known, words.symbols, 0))
         return xp.where(known[:, :, None], vectors, 0.0).sum(1)
 
     def scores(self, h: Array, memory: Memory, word: Array | None) -> Array:
-        """Return h_i · T e_j [N, I, J] of decoder states [N, I, hidden]; ``never`` at padding."""
+        """Return h_i · T e_j [N, I, J] for decoder states [N, I, hidden]; ``never`` at padding."""
         xp = self.xp
         scores = xp.dense(h) @ xp.rows(memory.score_key, word).swapaxes(1, 2)
         return xp.masked(scores, xp.rows(memory.mask, word)[:, None])
@@ -152,16 +152,16 @@ class AttentionModel(Model):
     def emit(
         self, log_alpha: Array, query: Array, memory: Memory, word: Array | None, tolerance: float
     ) -> tuple[Array, Cells]:
-        """Return log p(· | y_<i, x) [N, V] by log α [N, J] and queries [N, 1, d_s], and its cells.
+        """Return log p(· | y_<i, x) [N, V] and its cells from log α [N, J] and queries [N, 1, d_s].
 
-        Hard attention: the mixture Σ_j α_j p(· | j).
+        This is hard attention: the mixture Σ_j α_j p(· | j).
         """
         return self.xp.mixture(log_alpha, self.output(query, memory, word), tolerance)
 
     def emit_soft(
         self, log_alpha: Array, query: Array, memory: Memory, word: Array | None, tolerance: float
     ) -> tuple[Array, Cells]:
-        """Return the same of soft attention, which has no cells."""
+        """Return the same for soft attention, which has no cells."""
         alpha = self.xp.exp(log_alpha)[:, None]
         return self.xp.log_softmax(self.soft_logits(query, alpha, memory, word))[:, 0], None
 
@@ -172,7 +172,7 @@ class AttentionModel(Model):
 
 
 class WithoutInputFeeding(AttentionModel):
-    """A system whose steps depend on the prefix and the source words alone."""
+    """A system whose steps depend only on the prefix and the source word."""
 
     can_set_tags_beside = True
     can_export = True
@@ -216,7 +216,7 @@ class WithoutInputFeeding(AttentionModel):
     def next_log_alpha(self, h: Array, state: State, origin: Array | None) -> Array:
         """Return log p(a_i = j | y_<i, x) [N, J].
 
-        ``origin`` [N, J], of `hard-hmm` only, is log p(a_{i-1} = j, y_{i-1} | y_<i-1, x).
+        ``origin`` [N, J], for `hard-hmm` only, is log p(a_{i-1} = j, y_{i-1} | y_<i-1, x).
         """
         return self.log_alpha(h, state.memory, state.word, state.step)[:, 0]
 
@@ -233,10 +233,10 @@ class WithoutInputFeeding(AttentionModel):
 
     @abstractmethod
     def lattice(self, h: Array, query: Array, memory: Memory, targets: Targets) -> Lattice:
-        """Return the alignments by decoder states [P, I, hidden] and queries [P, I, d_s]."""
+        """Return the lattice for decoder states [P, I, hidden] and queries [P, I, d_s]."""
 
     def log_alpha(self, h: Array, memory: Memory, word: Array | None, first: Any) -> Array:
-        """Return log α_j(i) [N, I, J] of steps i from ``first`` on; ``never`` at padding."""
+        """Return log α_j(i) [N, I, J] for steps i from ``first`` on; ``never`` at padding."""
         return self.xp.log_softmax(self.scores(h, memory, word))
 
 
@@ -253,18 +253,17 @@ class Hard(WithoutInputFeeding):
 
 
 class HardSampled(Hard):
-    """The same model trained by REINFORCE (section 5.2)."""
+    """`hard` trained by REINFORCE (section 5.2)."""
 
     objective = "positions"
 
 
 class HardPrior(Hard):
-    """`hard` with a learned bias for how far ahead of the target's place a position is.
+    """`hard` with a learned bias for the offset between source and target position.
 
         α_j(i) = softmax over j of h_i · T e_j + b[place_j − i]
 
-    Places are counted from the first letter, so that tags before it do not shift the others. The
-    bias is 0 at first.
+    Places count from the first letter, so leading tags do not shift them. The bias starts at 0.
     """
 
     reach = 10
@@ -285,12 +284,12 @@ class HardPrior(Hard):
 
 
 class HardHMM(Hard):
-    """`hard` where the next position depends on the last one, all paths summed exactly.
+    """`hard` as a first-order HMM: each position depends on the last; all paths summed exactly.
 
         p(a_i = j | a_{i-1} = k, y_<i, x) = softmax_j h_i · T e_j + [G h_i + K e_k + b]_{j−k}
 
-    G, K and b have a row for each distance up to ``reach``, ahead or back; farther jumps count as
-    the farthest. With G = K = b = 0 this is `hard`. Paths begin at the begin symbol.
+    G, K and b have a row for each distance up to ``reach``, forward or back; longer jumps are
+    clipped to it. With G = K = b = 0 this is `hard`. Paths start at the begin symbol.
     """
 
     reach = 5
@@ -318,7 +317,7 @@ class HardHMM(Hard):
         bias = xp.take(by[:, :, None] + jump[:, None], index[None, None], 3)  # [N, I, J, J]
         scores = bias + scores[:, :, None]
         if self.monotone:
-            # From padding, where no path is, anywhere: softmax needs somewhere to go.
+            # Padding, where no path is, may go anywhere: softmax needs a finite entry.
             forward = (distance >= 0) | ~mask[:, :, None]
             scores = xp.masked(scores, forward[:, None])
         return xp.log_softmax(scores)
@@ -339,7 +338,7 @@ class HardHMM(Hard):
         xp, word, steps = self.xp, targets.word, targets.mask(self.xp)
         scores, by = self.scores(h, memory, word), xp.project(h, *memory.weights["jump_by"])
         jump, mask = xp.rows(memory.jump, word), xp.rows(memory.mask, word)
-        # Equal weights: no position is left out, whatever the tolerance.
+        # Uniform weights, so that no position is left out, whatever the tolerance.
         uniform = xp.masked(xp.zeros(query, *scores.shape), mask[:, None])
         output = self.output(query, memory, word)
         emission = xp.log_joint(uniform, output, targets.classes, steps)

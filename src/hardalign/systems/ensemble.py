@@ -1,22 +1,21 @@
 """Ensembles and temperature scaling.
 
-An ensemble takes the mean of its members' probabilities of the next symbol, at every step:
+An ensemble averages its members' probabilities of the next symbol at every step:
 
     p(y_i | y_<i, x) = 1/M Σ_m p_m(y_i | y_<i, x)
 
-This is a proper distribution over strings, whose log p(y | x) is exact. (The mixture of whole
-strings was tried, and gave development data less probability.) Given both strings, a member's share
-in a symbol is p(m_i = m | x, y) ∝ p_m(y_i | y_<i, x), and the posterior is
+This is a proper distribution over strings, whose log p(y | x) is exact. (Mixing probabilities of
+whole strings was tried, and gave a lower development likelihood.) Given both strings, a member's
+share in a symbol is p(m_i = m | x, y) ∝ p_m(y_i | y_<i, x), and the posterior is
 
     p(a_i = j | x, y) = Σ_m p(m_i = m | x, y) p_m(a_i = j | x, y)
 
-A temperature T flattens or sharpens the finished distribution of each step, mixtures over positions
-and members included, so that it means the same for every system:
+A temperature T flattens or sharpens the final distribution of each step, after mixing over
+positions and members, so that it means the same for every system:
 
     p_T(y_i | y_<i, x) = p(y_i | y_<i, x)^(1/T) / Σ_y p(y | y_<i, x)^(1/T)
 
-The most probable symbol of a step stays so, and so does p(a | x, y). T is fitted on the development
-set.
+It changes neither a step's most probable symbol nor p(a | x, y). T is fitted on development data.
 """
 
 from __future__ import annotations
@@ -37,28 +36,28 @@ from hardalign.systems.ops import Array
 from hardalign.systems.ops.numpy import Floats, Ints, log_softmax, logsumexp, pad_columns
 
 RANGE = (0.2, 5.0)
-"""The lowest and the highest temperature that may come out."""
+"""The lowest and highest temperature to fit."""
 PRECISION = 1e-4
-"""Of 1 / T."""
+"""Precision of the fitted 1 / T."""
 FEW = 10
-"""With fewer right answers than this, or fewer wrong ones, the likelihood decides."""
+"""With fewer right or fewer wrong answers than this, fit the likelihood instead."""
 SURE = 1e-12
-"""As near as the log-probability of a wrong answer may come to 0."""
+"""Log-probabilities of wrong answers are clipped to at most −SURE, so that scores are finite."""
 BATCH_SYMBOLS = 4096
 MOST_NUMBERS = 1 << 26
-"""So many log-probabilities are enough to fit one number, and few enough to hold."""
+"""Log-probabilities to collect: enough to fit one number, and few enough for memory."""
 
 
 class Ensemble(Answering):
-    """The mean of one or more models, which must have the same symbols, at a temperature."""
+    """The mean of one or more models with the same symbols, at a temperature."""
 
     def __init__(self, members: Sequence[Answering], temperature: float = 1.0) -> None:
         if not 0 < temperature < math.inf:
             raise HardalignError(f"the temperature must be above 0 and finite, not {temperature}")
         if len({(member.symbols, member.step_action) for member in members}) != 1:
             raise HardalignError(
-                "members of an ensemble must write with the same symbols, all of them with a "
-                "pointer or none"
+                "members of an ensemble must write the same symbols, and all or none of them must "
+                "use a pointer"
             )
         self.members, self.temperature = tuple(members), temperature
         self.symbols, self.step_action = members[0].symbols, members[0].step_action
@@ -79,7 +78,7 @@ class Ensemble(Answering):
         ]
         log_probs, alpha = steps[0].log_probs, steps[0].alpha
         if len(steps) > 1:
-            # Members that copy may write letters of these words that others cannot.
+            # Members that copy may write out-of-vocabulary letters that others cannot.
             columns = max(step.log_probs.shape[1] for step in steps)
             log_probs = _mean(np.stack([pad_columns(step.log_probs, columns) for step in steps]))
             alpha = np.mean([step.alpha for step in steps], 0)
@@ -96,7 +95,7 @@ class Ensemble(Answering):
 
 @dataclass(frozen=True)
 class EnsembleLattice(Lattice):
-    """The alignments of all members, which no temperature changes, and scores that it does."""
+    """Alignments and scores of an ensemble; its temperature affects only the scores."""
 
     model: Ensemble
     memory: tuple[Any, ...]
@@ -116,11 +115,11 @@ class EnsembleLattice(Lattice):
     def _shares(self) -> Array:
         """The members' shares in each symbol p(m_i = m | x, y), [M, P, I]."""
         if len(self._scores) == 1:
-            return np.ones_like(self._scores)  # also of impossible symbols
+            return np.ones_like(self._scores)  # also for impossible symbols
         return np.exp(log_softmax(self._scores, 0))
 
     def log_probs(self) -> Array:
-        # Of a pointer the actions are averaged, several of which may belong to a symbol.
+        # With a pointer, actions are averaged, and several of them may belong to a symbol.
         if self.model.temperature == 1 and self.model.step_action < 0:
             return _mean(self._scores)
         scores = np.zeros(self.targets.symbols.shape)
@@ -139,13 +138,13 @@ class EnsembleLattice(Lattice):
     def samples(self, noise: Array) -> Array:
         """Draw a member for each symbol, and its position from an alignment of that member.
 
-        What is drawn for a symbol has the posterior; neighbours may come from different members.
+        Each position follows the posterior, but neighbours may come from different members.
         """
         shares = np.moveaxis(self._shares, 0, -1)  # [P, I, M]
         member = draw(shares[:, :, None], noise)  # [P, I, S]
         share = np.take_along_axis(shares, member, 2)
         below = np.take_along_axis(shares.cumsum(2), member, 2) - share
-        # Within the share of the member that was drawn, the noise is uniform once more.
+        # Within the share of the chosen member, the noise is again uniform.
         rest = np.clip((noise - below) / share, 0, np.nextafter(1, 0))
         positions = np.stack([lattice.samples(rest) for lattice in self._lattices])  # [M, P, I, S]
         return np.take_along_axis(positions, member[None], 0)[0]
@@ -153,16 +152,16 @@ class EnsembleLattice(Lattice):
 
 @dataclass(frozen=True)
 class GivenStep:
-    """One step of given targets: the distribution of what comes next, and what did."""
+    """One step along given targets: the distribution of the next symbol, and the actual one."""
 
     target: Array  # [N] the targets that are not finished yet
     symbol: Array  # [N] the index of the symbol that each is about to write
-    column: Array  # [N] of what comes next
+    column: Array  # [N] of the actual next symbol
     log_probs: Array  # [N, V]
 
 
 def steps_along(model: Answering, memory: Any, targets: Targets) -> Iterator[GivenStep]:
-    """Yield the whole distribution at every step along given targets."""
+    """Yield the full distribution at every step along given targets (teacher forcing)."""
     actions = model.actions(memory, targets)  # [P, K]
     lengths = (actions != PAD).sum(1)
     target, rows = np.arange(len(actions)), targets.word
@@ -186,11 +185,11 @@ def _mean(log_probs: Array) -> Array:
 def fit_temperature(
     model: Answering, answers: Sequence[Encoded], right: Sequence[bool], pairs: Sequence[Encoded]
 ) -> float:
-    """Return the temperature at which a model's confidence fits its accuracy best.
+    """Return the temperature that calibrates a model best on the development set.
 
-    There the probabilities of its ``answers`` to development words tell best which are ``right``,
-    by their logarithmic score. If hardly any is right or wrong, it is where the development
-    ``pairs`` are most probable; 1 if there are none.
+    It maximises the log score of the probabilities of the model's ``answers`` as forecasts of
+    which are ``right``. If too few are right or wrong, it maximises the likelihood of the
+    development ``pairs`` instead; 1 if there are none.
     """
     correct = np.array(right, bool)
 
@@ -204,17 +203,17 @@ def fit_temperature(
 
 
 def _fit(model: Answering, pairs: Sequence[Encoded], score: Callable[[Floats], float]) -> float:
-    """Return the temperature at which the log-probabilities of given pairs score highest."""
+    """Return the temperature that maximises a score of the log-probabilities of pairs."""
     if not pairs:
         return 1.0
     log_probs, columns, owners = _steps(model, pairs)
     chosen = log_probs[np.arange(len(columns)), columns]
     if not np.isfinite(chosen).all():
-        return 1.0  # no temperature makes what is impossible any more probable
+        return 1.0  # no temperature makes impossible symbols possible
 
     def loss(inverse: float) -> float:
         steps = chosen * inverse - logsumexp(log_probs * inverse)
-        # Pairs that were left out have probability 1 at any temperature, and so decide nothing.
+        # Pairs left out have probability 1 at any temperature, and so have no influence.
         return -score(np.bincount(owners, steps, len(pairs)))
 
     low, high = RANGE
@@ -223,7 +222,7 @@ def _fit(model: Answering, pairs: Sequence[Encoded], score: Callable[[Floats], f
 
 @quiet
 def _steps(model: Answering, pairs: Sequence[Encoded]) -> tuple[Floats, Ints, Ints]:
-    """Return log-probabilities [steps, V] along pairs, what came next, and of which pair it is."""
+    """Return log-probabilities [steps, V] along pairs, the actual columns and indices of pairs."""
     distributions: list[Floats] = []
     columns: list[Ints] = []
     owners: list[Ints] = []
@@ -245,7 +244,7 @@ def _steps(model: Answering, pairs: Sequence[Encoded]) -> tuple[Floats, Ints, In
 
 
 def _minimum(function: Callable[[float], float], low: float, high: float) -> float:
-    """Return where a function with one valley between two numbers is lowest: golden section."""
+    """Return the argmin of a unimodal function on an interval, by golden-section search."""
     golden = (math.sqrt(5) - 1) / 2
     left, right = high - golden * (high - low), low + golden * (high - low)
     at_left, at_right = function(left), function(right)

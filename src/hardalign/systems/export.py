@@ -1,9 +1,8 @@
-"""A model as two ONNX files: the encoder, run once for each word, and one step of the decoder.
+"""A model as two ONNX files: the encoder, run once per word, and one step of the decoder.
 
-A system records both by running once on symbolic arrays, so that no size is fixed by an example and
-no torch is needed. The graphs of all systems are used in the same way: every output of the encoder
-is an input of the step, and an output next_X of a step is the input X of the next step. All
-positions are summed over, with none left out.
+A system records both by running once on symbolic arrays, so no example fixes any size, and torch is
+not needed. All graphs are used in the same way: every output of the encoder is an input of the
+step, and output next_X of a step is input X of the next. No positions are pruned from the sums.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ if TYPE_CHECKING:
     from hardalign.model_folder import Description
 
 OPSET, IR_VERSION = 17, 8
-"""Those of 2022: old enough for the runtimes of phones and browsers."""
+"""From 2022: old enough for the runtimes of phones and browsers."""
 METADATA = "hardalign"
-"""The name under which both files hold the same JSON."""
+"""The metadata key under which both files hold the same JSON."""
 
 INTEGERS, NUMBERS, TRUTHS = TensorProto.INT64, TensorProto.FLOAT, TensorProto.BOOL
 Described = dict[str, tuple[int, tuple[str | int, ...], str]]
-"""By the name of an input or output: type, shape, meaning."""
+"""Type, shape and meaning of inputs or outputs, by name."""
 STATE: Described = {
     "score_key": (NUMBERS, ("batch", "length", "hidden"), "T e_j"),
     "key": (NUMBERS, ("batch", "length", "joint"), "the encoder half of S(h ⊕ e)"),
@@ -51,27 +50,26 @@ STATE: Described = {
     "step": (INTEGERS, ("batch", 1, 1), "how many symbols were written"),
     "cells": (NUMBERS, ("batch", "symbols", "length"), "log p of each last symbol by its origin"),
 }
-"""What the encoder hands to the first step, as far as a system uses it."""
+"""What the encoder passes to the first step, if the system uses it."""
 CHANGING = ("h", "c", "step", "cells")
-"""What a step hands to the next one."""
+"""What a step passes to the next."""
 HIDDEN = ("h", "c", "extra")
-"""The parts of the decoder's state; extra is what it reads of tags beside the word."""
+"""The parts of the decoder's state; extra is the input for tags beside the word."""
 OPTIONAL = ("copied", "jump", "columns")
 """Fields of ``Memory`` that not all models have."""
 
 
 def step_file(path: Path) -> Path:
-    """Return the file of the step: x.step.onnx for x.onnx."""
+    """Return the path of the step graph: x.step.onnx for x.onnx."""
     return path.with_suffix(".step.onnx")
 
 
 def export_onnx(tensors: Mapping[str, Array], description: Description, path: Path) -> None:
     """Write the encoder to ``path`` (x.onnx), one step of the decoder (x.step.onnx) and x.json.
 
-    The JSON file, which both graphs also hold as metadata, says how text is cut into symbols
+    The JSON, which both graphs also hold as metadata, describes how text is split into symbols
     (format), the number of each source symbol (letters, tags, begin, end, unknown, padding), the
-    target symbol of each number (target), and a checksum by which files that belong together can be
-    recognised.
+    target symbol of each number (target), and a checksum that tells which files belong together.
     """
     name = description.model.system
     if not find_system(name).model.can_export:
@@ -82,7 +80,7 @@ def export_onnx(tensors: Mapping[str, Array], description: Description, path: Pa
             "a model that reads known forms cannot be exported: ONNX has no place for them"
         )
     if path.suffix != ".onnx" or path.name == ".onnx":
-        raise HardalignError(f"{path}: the file should have a name that ends in .onnx")
+        raise HardalignError(f"{path}: the file name should end in .onnx")
     others = step_file(path), path.with_suffix(".json")
     for target in (path, *others):
         if target.is_dir():
@@ -92,7 +90,7 @@ def export_onnx(tensors: Mapping[str, Array], description: Description, path: Pa
     for model in models:
         helper.set_model_props(model, {METADATA: metadata})
     encoder, step = (model.SerializeToString(deterministic=True) for model in models)
-    # The encoder is there only if the others are: it takes its place last.
+    # The encoder is moved into place last, so that it exists only if the others do.
     with whole_file(path) as file:
         file.write(encoder)
         write_bytes(others[0], step)
@@ -102,7 +100,7 @@ def export_onnx(tensors: Mapping[str, Array], description: Description, path: Pa
 def record(
     config: ModelConfig, vocabulary: Vocabulary, tensors: Mapping[str, Array]
 ) -> tuple[ModelProto, ModelProto]:
-    """Return the graphs of a system without input feeding: the encoder and one step."""
+    """Record the graphs of a system without input feeding: the encoder and one step."""
     xp, system = _system(config, vocabulary, tensors)
     inputs: Described = {
         "source": (INTEGERS, ("batch", "whole"), "begin, tags, letters, end, padding"),
@@ -155,7 +153,7 @@ def _system(
 def _model(
     xp: OnnxOps, inputs: Described, outputs: Mapping[str, Recorded], shapes: Described
 ) -> ModelProto:
-    """Return the recorded graph, its inputs and outputs described."""
+    """Return the recorded graph with its inputs and outputs declared."""
     for name, array in outputs.items():
         xp.graph.nodes.append(helper.make_node("Identity", [array.name], [name]))
     info = helper.make_tensor_value_info
@@ -176,7 +174,7 @@ def _model(
 
 
 def _metadata(description: Description, models: tuple[ModelProto, ...]) -> str:
-    """Return what a program needs to know besides the graphs, as JSON."""
+    """Return what a program needs besides the graphs, as JSON."""
     weights = b"".join(model.graph.SerializeToString(deterministic=True) for model in models)
     source, target = description.vocabulary.source, description.vocabulary.target
     metadata = {

@@ -1,13 +1,13 @@
-"""Systems with input feeding: what attention sees at a step, the decoder reads at the next (5.1).
+"""Systems with input feeding: the decoder reads the attention output of the previous step (5.1).
 
     h_i = decoder(y_{i-1}, c̄_{i-1}),      c̄_i = tanh(S (h_i ⊕ c_i)),      c_i a mix of source states
 
 Soft attention mixes by α and produces symbols from c̄_i. Hard attention feeds back one position at
-a time, and produces symbols by the exact mixture Σ_j α_j(i) p(y_i | j, y_<i, x). Its own p(y | x)
-sums over |x|^|y| alignments, each with a decoder of its own, which is intractable. Scores and
-predictions follow a deterministic rule instead: feed back the most probable position. The
-probability of a string under this rule is a proper distribution over strings; it is neither
-log p(y | x) of the latent-variable model nor the bound that training maximises.
+a time, and produces symbols by the exact mixture Σ_j α_j(i) p(y_i | j, y_<i, x). Its p(y | x) is
+intractable: a sum over |x|^|y| alignments, each with its own decoder states. Scores and predictions
+follow a deterministic rule instead: feed back the most probable position. This rule defines a
+proper distribution over strings, which is neither p(y | x) of the latent-variable model nor the
+bound that training maximises.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from hardalign.systems.ops import Array, Hidden
 from hardalign.systems.parameters import Parameters
 
 Rule = Callable[[int, Array, Array], Array]
-"""What is fed back: from a step's number i, log α(i) [P, k, J] and the queries [P, k, d_s] of k
-particles of each pair to the weights [P, k, J] of the source states that are mixed."""
+"""Maps a step's index i, log α(i) [P, k, J] and the queries [P, k, d_s] of k particles per pair to
+the weights [P, k, J] of the source states to feed back."""
 Choice = Callable[[Array], Array]
-"""From unnormalised log-probabilities [P, k, J] to positions [P, k]."""
+"""Maps unnormalised log-probabilities [P, k, J] to positions [P, k]."""
 
 
 @dataclass(frozen=True)
 class Trace:
-    """The steps of k particles of each pair."""
+    """The steps of k particles per pair."""
 
     log_alpha: Array  # [P, I, k, J]
     query: Array  # [P, I, k, d_s] the decoder half of S(h ⊕ e)
@@ -46,22 +46,22 @@ class Trace:
 
 @dataclass(frozen=True)
 class State:
-    """Hypotheses, and what the last step saw."""
+    """The state of N hypotheses, including the attention of the last step."""
 
     memory: Memory
-    word: Array | None  # [N] the word of each; None where they are in order
+    word: Array | None  # [N] the word of each; None if in order
     hidden: Hidden
     query: Array  # [N, 1, d_s]
     log_alpha: Array | None = None  # [N, 1, J] of the last step; None before the first
-    cells: Any = None  # where the last symbol came from, whichever it is
+    cells: Any = None  # origins of the last symbol, for every possible one
 
 
 class InputFeeding(AttentionModel):
-    """A system whose decoder reads what attention saw."""
+    """A system whose decoder reads the attention output of the previous step."""
 
     merged: ClassVar[bool] = True
-    """Whether e(y_{i-1}) ⊕ c̄_{i-1} is mapped to the width of an embedding, so that the LSTM stays
-    as it is, and d_s made smaller to pay for the map; otherwise the LSTM is wider."""
+    """Whether e(y_{i-1}) ⊕ c̄_{i-1} is mapped to the embedding width, so that the LSTM stays as it
+    is, and d_s is reduced to compensate; otherwise the LSTM is wider."""
 
     @classmethod
     def parameters(cls, config: ModelConfig, vocabulary: Vocabulary) -> Parameters:
@@ -80,7 +80,7 @@ class InputFeeding(AttentionModel):
 
     @classmethod
     def joint_width(cls, config: ModelConfig, symbols: int) -> int:
-        """Return d_s; where c̄ is merged, one that pays for the map (paper, section 8.2)."""
+        """Return d_s; if c̄ is merged, reduced to compensate for the map (paper, section 8.2)."""
         read, width = parameters.full_joint(config), config.embedding
         if not cls.merged:
             return read
@@ -116,17 +116,17 @@ class InputFeeding(AttentionModel):
         return Step(log_probs, xp.exp(log_alpha)[:, 0], after)
 
     def attend(self, h: Array, memory: Memory, word: Array | None) -> tuple[Array, Array]:
-        """Return log α [N, k, J] and queries [N, k, d_s] of decoder states [N, k, hidden]."""
+        """Return log α [N, k, J] and queries [N, k, d_s] for decoder states [N, k, hidden]."""
         query = self.xp.project(h, *memory.weights["query"])
         return self.xp.log_softmax(self.scores(h, memory, word)), query
 
     def fed_back(self, state: State, rows: Array | None, symbols: Array) -> Array:
-        """Return the weights [N, 1, J] of what is fed back, now that the symbol is known."""
+        """Return the weights [N, 1, J] of the states to feed back, given the chosen symbols."""
         return self.xp.exp(self.xp.rows(state.log_alpha, rows))
 
     @quiet
     def trace(self, memory: Memory, targets: Targets, rule: Rule, particles: int = 1) -> Trace:
-        """Follow targets step by step with k particles each, feeding back by a rule."""
+        """Run k particles along each target (teacher forcing), feeding back by a rule."""
         xp, word, rows = self.xp, targets.word, len(targets)
         key = xp.rows(memory.key, word)
         feed = self.decoder.feed(xp.repeat(previous_symbols(xp, targets.symbols), particles))
@@ -144,7 +144,7 @@ class InputFeeding(AttentionModel):
 
 
 class SoftFeed(InputFeeding):
-    """Soft attention: c̄_i is what the symbol is produced from, and what is fed back (eq. 8)."""
+    """Soft attention: the symbol is produced from c̄_i, which is also fed back (eq. 8)."""
 
     alignment = "attention"
     emit = AttentionModel.emit_soft
@@ -158,13 +158,13 @@ class SoftFeed(InputFeeding):
 
 
 class SoftFeedLarge(SoftFeed):
-    """The same with a wider LSTM, and so more parameters."""
+    """`soft-feed` with a wider LSTM, and thus more parameters."""
 
     merged = False
 
 
 class HardFeed(InputFeeding):
-    """Hard attention: the position fed back is chosen by the posterior, given the symbol."""
+    """Hard attention: the position fed back is chosen by its posterior given the symbol."""
 
     attention = "head.mixture.attention"
     score = "decoding rule"
@@ -188,7 +188,7 @@ class HardFeed(InputFeeding):
         return rule
 
     def log_joint(self, trace: Trace, memory: Memory, targets: Targets) -> Array:
-        """Return log α_j(i) + log p(y_i | j, y_<i, x) [P, I, k, J] of each particle."""
+        """Return log α_j(i) + log p(y_i | j, y_<i, x) [P, I, k, J] for each particle."""
         xp = self.xp
         rows, steps, k, positions = trace.log_alpha.shape
         output = self.output(trace.query.reshape(rows, steps * k, -1), memory, targets.word)
@@ -197,7 +197,7 @@ class HardFeed(InputFeeding):
         return xp.log_joint(log_alpha, output, *repeated).reshape(rows, steps, k, positions)
 
     def follow(self, memory: Memory, targets: Targets) -> Lattice:
-        """Return the lattice under the rule: positions are independent given what is fed back."""
+        """Return the lattice under the rule: given what is fed back, steps are independent."""
         rule = self.rule(lambda log_joint: log_joint.argmax(-1), memory, targets)
         trace = self.trace(memory, targets, rule)
         log_joint = self.log_joint(trace, memory, targets)[:, :, 0]
@@ -205,17 +205,17 @@ class HardFeed(InputFeeding):
 
     @quiet
     def estimate(self, memory: Memory, targets: Targets, noise: Array) -> Array:
-        """Return the logarithm of the particles' mean weight, [P]: that mean is unbiased.
+        """Return the log of the particles' mean weight [P], an unbiased estimate of p(y | x).
 
-        A particle sums each step exactly and feeds back a position drawn from the posterior; its
-        weight is the product of the steps' sums.
+        Each particle sums every step exactly and feeds back a position drawn from the posterior;
+        its weight is the product of the sums.
         """
         xp, step = self.xp, iter(range(noise.shape[1]))
 
         def drawn(log_joint: Array) -> Array:
             return draw(xp.exp(xp.log_softmax(log_joint)), noise[:, next(step)])
 
-        rule = HardFeed.rule(self, drawn, memory, targets)  # whatever decoding feeds back
+        rule = HardFeed.rule(self, drawn, memory, targets)  # also in subclasses
         trace = self.trace(memory, targets, rule, noise.shape[2])
         sums = xp.logsumexp(self.log_joint(trace, memory, targets))  # [P, I, k]
         weights = np.where(targets.mask(xp)[:, :, None], sums, 0).sum(1)
@@ -223,7 +223,7 @@ class HardFeed(InputFeeding):
 
 
 class HardFeedReinforce(HardFeed):
-    """The paper's own: the position fed back is chosen by α, before the symbol is known."""
+    """The paper's version: the position fed back is chosen by α, before the symbol is known."""
 
     objective: ClassVar[Objective] = "paths"
 

@@ -1,6 +1,6 @@
 """All alignments of given pairs, with their probabilities, for each kind of system.
 
-Log-probabilities come from any engine; posteriors, paths and samples are for answering: NumPy.
+Log-probabilities work in any engine; posteriors, paths and samples are for inference, in NumPy.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from hardalign.errors import HardalignError
 from hardalign.systems.ops import Array, Ops, Transitions
 
 quiet = np.errstate(all="ignore")
-"""For functions in which exp may overflow (a closed gate) or log may be taken of 0, and in which
-finite matrices are multiplied: in rare processes NumPy warns of invalid values there that neither
-the operands nor the product have."""
+"""For functions where exp may overflow (a closed gate), log may be taken of 0, or finite matrices
+are multiplied: on rare occasions NumPy warns of invalid values in a product when neither the
+operands nor the result have any."""
 
 
 class Lattice(ABC):
@@ -25,7 +25,7 @@ class Lattice(ABC):
 
     @abstractmethod
     def log_probs(self) -> Array:
-        """Return log p(y_i | y_<i, x) [P, I] of every symbol, the end included; 0 at padding."""
+        """Return log p(y_i | y_<i, x) [P, I] of every symbol, including the end; 0 at padding."""
 
     @abstractmethod
     def weights(self) -> Array:
@@ -44,12 +44,12 @@ class Lattice(ABC):
         Raises:
             HardalignError: If the system has no distribution over alignments.
         """
-        raise HardalignError("alignments can be drawn only where they have a posterior")
+        raise HardalignError("only systems with a posterior over alignments can sample them")
 
 
 @dataclass(frozen=True)
 class IndependentLattice(Lattice):
-    """Hard attention: given both strings, the symbols' origins are independent of one another."""
+    """Hard attention: given both strings, the positions of different symbols are independent."""
 
     xp: Ops
     log_joint: Array  # [P, I, J] log α_j(i) + log p(y_i | j, y_<i, x)
@@ -71,10 +71,10 @@ class IndependentLattice(Lattice):
 
 @dataclass(frozen=True)
 class WeightedLattice(Lattice):
-    """Soft attention and `monotonic`: scores and weights are known, and no alignment is random."""
+    """Soft attention and `monotonic`: known scores and weights, no distribution over alignments."""
 
     scores: Array  # [P, I] log-probabilities of the symbols; 0 at padding
-    alpha: Array  # [P, I, J] attention weights; of a pointer, one-hot
+    alpha: Array  # [P, I, J] attention weights; one-hot for a pointer
 
     def log_probs(self) -> Array:
         return self.scores
@@ -85,15 +85,15 @@ class WeightedLattice(Lattice):
 
 @dataclass(frozen=True)
 class HMMLattice(Lattice):
-    """Alignments as a Markov chain: the next position depends on the last one.
+    """Alignments as a Markov chain: each position depends on the previous one.
 
         p(y, a | x) = Π_i p(a_i | a_{i-1}, y_<i, x) p(y_i | a_i, y_<i, x),      a_0 = 0
 
-    The forward algorithm gives p(y_i | y_<i, x). The way back asks at each step where it came from,
+    The forward algorithm gives p(y_i | y_<i, x). The backward pass asks where each step came from,
 
         p(a_{i-1} = k | a_i = j, y_<i, x) ∝ p(a_{i-1} = k | y_<i, x) p(a_i = j | a_{i-1} = k, …),
 
-    and takes the mean of the answers (the posterior), the best (Viterbi), or a random one.
+    and averages the answers (the posterior), takes the best (Viterbi), or samples one.
     """
 
     xp: Ops
@@ -122,7 +122,7 @@ class HMMLattice(Lattice):
         for i in range(steps):
             best = (scores[:, i, :, None] + self._transition(i)).max(1) + self.emission[:, i]
             scores[:, i + 1] = best - best.max(-1, keepdims=True)
-        path = scores[:, 1:].argmax(-1)  # right for each last step, to be mended before it
+        path = scores[:, 1:].argmax(-1)  # correct for last steps; earlier ones follow
         for i in range(steps - 1, 0, -1):
             came = _at(scores[:, i, :, None] + self._transition(i), path[:, i, None])[..., 0]
             path[:, i - 1] = np.where(self.mask[:, i], came.argmax(-1), path[:, i - 1])
@@ -130,7 +130,7 @@ class HMMLattice(Lattice):
 
     @quiet
     def samples(self, noise: Array) -> Array:
-        """Draw paths [P, I, S] from p(a | x, y), last steps first."""
+        """Draw paths [P, I, S] from p(a | x, y), from the last step back."""
         paths = draw(np.exp(self._forward[1][:, 1:, None]), noise)
         for i in range(self.emission.shape[1] - 1, 0, -1):
             origins = _at(np.exp(self._origins(i)), paths[:, i])  # [P, J, S]
@@ -156,10 +156,7 @@ class HMMLattice(Lattice):
 
 @dataclass(frozen=True)
 class TagsBesideLattice(Lattice):
-    """Alignments with begin, letters and end, in the columns of words that also have tags.
-
-    No symbol comes from a tag.
-    """
+    """Alignments with begin, letters and end, with empty columns inserted for the tags."""
 
     xp: Ops
     lattice: Lattice
@@ -183,19 +180,16 @@ class TagsBesideLattice(Lattice):
 
 
 def insert_tags(xp: Ops, weights: Array, columns: Array, axis: int) -> Array:
-    """Insert zeros for tags in weights [..., J'] of letters; ``columns`` [..., J] as ``Words`` has.
-
-    ``axis`` is the last one.
-    """
+    """Insert zeros for tags into weights [..., J'], by ``Words.columns``; ``axis`` is the last."""
     inside = (columns >= 0) & (columns < weights.shape[axis])
     return xp.where(inside, xp.take(weights, xp.where(inside, columns, 0), axis), 0.0)
 
 
 @quiet
 def draw(weights: Array, noise: Array) -> Array:
-    """Draw positions in proportion to weights [..., J], by noise of the leading shape."""
+    """Draw positions [...] in proportion to weights [..., J], from uniform noise [...]."""
     below = weights.cumsum(-1)
-    # Strictly above a fraction below 1 of the total: a position without weight is never the first.
+    # Strictly greater, and noise is below 1: a position of zero weight is never drawn.
     return (below > noise[..., None] * below[..., -1:]).argmax(-1)
 
 

@@ -1,18 +1,18 @@
-"""What a system is: a class of these methods, written once over the operations of an engine.
+"""What a system is: a class with these methods, written once over the operations of an engine.
 
 read(words) → memory                   encode source words once
 follow(memory, targets) → lattice      given targets: loss, scores, posteriors, paths, samples
-step(state, rows, symbols) → Step      one symbol more: searches; recorded, the ONNX graph
+step(state, rows, symbols) → Step      one more symbol: for search; when recorded, the ONNX graph
 
-Two options do nothing where the vocabulary has no use for them. Copying: a source position may also
-emit its own symbol, where both sides have it,
+Two options, which do nothing if the vocabulary has no use for them. Copying: a source position may
+also emit its own symbol, if both sides have it,
 
     p(y | j) = (1 − g_j) · softmax(W f)_y + g_j · [y = x_j],      g_j = sigmoid(w · f + b),
 
-f being tanh(S (h_i ⊕ e_j)). Where the target side does not have the symbol, g_j = 0. Letters out
-of both vocabularies are read as unknown, and can be written only by copying them. Tags beside the
-word: encoder and attention see begin, letters and end only, and the decoder reads the sum of the
-tags' embeddings at every step, together with the previous symbol.
+where f = tanh(S (h_i ⊕ e_j)), and g_j = 0 if the target side does not have the symbol. Letters in
+neither vocabulary are read as unknown, and can be written only by copying. Tags beside the word:
+encoder and attention see only begin, letters and end, and the decoder reads the sum of the tags'
+embeddings at every step, together with the previous symbol.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Words:
 
     @classmethod
     def of(cls, sources: Sequence[Encoded]) -> Words:
-        """Pad source words, as NumPy arrays."""
+        """Pad source words into NumPy arrays."""
         symbols, lengths = pad([source.source for source in sources])
         return cls(symbols, lengths, np.array([source.tags for source in sources], np.intp))
 
@@ -57,7 +57,7 @@ class Words:
         return len(self.lengths)
 
     def mask(self, xp: Ops) -> Array:
-        """Return [B, J], false at padding."""
+        """Return the padding mask [B, J], false at padding."""
         return xp.arange(self.symbols.shape[1], self.symbols) < self.lengths[:, None]
 
     def letters_only(self, xp: Ops) -> Words:
@@ -70,7 +70,7 @@ class Words:
         return Words(xp.where(inside, letters, PAD), lengths, self.tag_counts * 0)
 
     def is_tag(self, xp: Ops) -> Array:
-        """Return [B, J], true at tags."""
+        """Return a mask [B, J], true at tags."""
         column = xp.arange(self.symbols.shape[1], self.symbols)
         return (column > 0) & (column < self.tag_counts[:, None] + 1)
 
@@ -83,15 +83,15 @@ class Words:
 
 @dataclass(frozen=True)
 class Targets:
-    """Target strings, each of one of the words of a batch."""
+    """Target strings, each belonging to a word of the batch."""
 
-    word: Array | None  # [P] the word of each target; None where each word has one, in order
+    word: Array | None  # [P] the word of each target; None if each word has one, in order
     symbols: Array  # [P, I] letters, end, padding
     lengths: Array  # [P]
 
     @classmethod
     def of(cls, word: Sequence[int] | None, targets: Sequence[Sequence[int]]) -> Targets:
-        """Pad targets, each of which ends with END, as NumPy arrays."""
+        """Pad targets, each ending with END, into NumPy arrays."""
         symbols, lengths = pad(targets)
         return cls(None if word is None else np.array(word, np.intp), symbols, lengths)
 
@@ -99,12 +99,12 @@ class Targets:
         return len(self.lengths)
 
     def mask(self, xp: Ops) -> Array:
-        """Return [P, I], false at padding."""
+        """Return the padding mask [P, I], false at padding."""
         return xp.arange(self.symbols.shape[1], self.symbols) < self.lengths[:, None]
 
     @cached_property
     def classes(self) -> Array:
-        """[P, I] columns of the output layer, which begins with END; any at padding."""
+        """[P, I] columns of the output layer, where END is column 0; arbitrary at padding."""
         return (self.symbols - END).clip(0)
 
 
@@ -114,25 +114,24 @@ class Step:
 
     log_probs: Array
     """[N, V] of the next symbol: column 0 is the end, column k the letter numbered END + k. A
-    system with a STEP action has one more column for it; out-of-vocabulary letters that a model
-    copies follow all others."""
+    STEP action has one more column; copied out-of-vocabulary letters come last."""
     alpha: Array
     """[N, J] where the model looks before the next symbol is known."""
     state: Any
-    """After this step, before it is known which hypotheses go on and by which symbol."""
+    """The state after this step, before hypotheses and symbols are selected."""
 
 
 class Answering(ABC):
-    """A distribution over target strings for each source string: what searches know of a model.
+    """A distribution over target strings for each source string: the interface of searches.
 
-    What is computed for a word never depends on the rest of its batch, nor on padding.
+    Results for a word never depend on padding or on the rest of its batch.
     """
 
     symbols: int
-    """How many symbols can be produced, the end included."""
+    """Number of symbols that can be produced, including the end."""
     step_action: int = -1
-    """Number of an action that moves a pointer and writes nothing, so that a string can be written
-    in many ways; −1 if there is none. It occurs at most as often as there are source symbols."""
+    """Number of the action that moves a pointer without writing, which lets one string be written
+    in many ways; −1 if there is none. It occurs at most once per source symbol."""
 
     @abstractmethod
     def read(self, words: Words) -> Any:
@@ -144,25 +143,25 @@ class Answering(ABC):
 
     @abstractmethod
     def step(self, state: Any, rows: Array | None, symbols: Array, tolerance: float = 0.0) -> Step:
-        """Extend hypotheses and return the distribution of what comes next.
+        """Extend hypotheses and return the distribution of the next symbol.
 
         Args:
-            state: Of the previous hypotheses.
-            rows: [N] those that go on; one may go on in several ways. None: all, in order.
-            symbols: [N] the symbol that each is extended by; BEGIN at the first step.
-            tolerance: How much of the probability may be left out where that saves time.
+            state: The state of the previous hypotheses.
+            rows: [N] the hypotheses to extend, possibly repeated. None: all, in order.
+            symbols: [N] the symbol to extend each by; BEGIN at the first step.
+            tolerance: Probability mass that may be left out to save time.
         """
 
     @abstractmethod
     def follow(self, memory: Any, targets: Targets) -> Lattice:
-        """Return the alignments of given targets with their words."""
+        """Return the lattice of alignments of given targets with their words."""
 
     def actions(self, memory: Any, targets: Targets) -> Array:
-        """Return the actions [P, K] that write given targets, padded; a NumPy array."""
+        """Return the actions [P, K] that write given targets, as a padded NumPy array."""
         return targets.symbols
 
     def estimate(self, memory: Any, targets: Targets, noise: Array) -> Array:
-        """Return log p(y | x) [P] of given targets, by sampling where it cannot be computed.
+        """Return log p(y | x) [P] of given targets, estimated by sampling if it is intractable.
 
         ``noise`` is [P, I, S], independent and uniform in [0, 1), for S samples.
         """
@@ -170,20 +169,20 @@ class Answering(ABC):
 
 
 class Model(Answering):
-    """A system: everything about it is defined by a subclass."""
+    """The base class of all systems."""
 
     alignment: ClassVar[AlignmentKind] = "posterior"
-    """What its alignments are: p(a_i = j | x, y), mere weights, or one path."""
+    """What its alignments are: p(a_i = j | x, y), attention weights, or a single path."""
     score: ClassVar[ScoreKind] = "exact"
-    """What its log-likelihood is; ``SCORES`` says it in words."""
+    """The kind of score its log-likelihood is; ``SCORES`` describes each kind."""
     objective: ClassVar[Objective] = "likelihood"
-    """What training maximises: the likelihood, REINFORCE's bound (of positions drawn one by one or
-    of whole paths), or a particle filter's bound."""
+    """What training maximises: the likelihood, REINFORCE's bound (sampling single positions or
+    whole paths), or a particle filter's bound."""
     can_copy: ClassVar[bool] = False
     """Whether positions may also emit their own symbols."""
     can_copy_oov: ClassVar[bool] = False
     """Whether out-of-vocabulary letters can be copied. A system that never goes back could not
-    write two of them in another order, and would find strings impossible that others have."""
+    write two of them in another order, and would rule out strings that other systems allow."""
     can_set_tags_beside: ClassVar[bool] = False
     can_export: ClassVar[bool] = False
     """Whether ``hardalign export`` can write it."""
@@ -201,12 +200,12 @@ class Model(Answering):
 
 
 def previous_symbols(xp: Ops, symbols: Array) -> Array:
-    """Return the symbol before each of the symbols [P, I]; BEGIN at first."""
+    """Shift symbols [P, I] right by one, starting with BEGIN, for teacher forcing."""
     return xp.concatenate([symbols[:, :1] * 0 + BEGIN, symbols[:, :-1]], 1)
 
 
 def pad(rows: Sequence[Sequence[int]]) -> tuple[Array, Array]:
-    """Return rows as one array [B, longest], and their lengths [B]."""
+    """Pad rows into one array [B, longest]; return it with their lengths [B]."""
     lengths = np.array([len(row) for row in rows], np.intp)
     padded = np.full((len(rows), int(lengths.max(initial=0))), PAD, np.intp)
     for place, row in zip(padded, rows, strict=True):
@@ -215,9 +214,9 @@ def pad(rows: Sequence[Sequence[int]]) -> tuple[Array, Array]:
 
 
 def copied_symbols(config: ModelConfig, vocabulary: Vocabulary) -> list[int]:
-    """Return the target number that each source number is copied to, PAD where there is none.
+    """Return the target number that each source number is copied to; PAD if it has none.
 
-    The list is empty where nothing can be copied, or the model does not copy.
+    The list is empty if nothing can be copied or the model does not copy.
     """
     if not config.copying:
         return []
@@ -229,22 +228,22 @@ def copied_symbols(config: ModelConfig, vocabulary: Vocabulary) -> list[int]:
 
 
 def tags_beside(config: ModelConfig, vocabulary: Vocabulary) -> int:
-    """Return the number of tags beside words; 0 where they are symbols among the others."""
+    """Return the number of tags beside the word; 0 if they are ordinary source symbols."""
     return len(vocabulary.source.tags) if config.tags == "beside" else 0
 
 
 def indexer(config: ModelConfig, vocabulary: Vocabulary, layout: Format) -> Indexer:
-    """Return how a model numbers what it reads and writes."""
+    """Return the indexer that turns examples into a model's numbers."""
     can_copy = find_system(config.system).model.can_copy_oov
     copies = can_copy and bool(copied_symbols(config, vocabulary))
     return Indexer(vocabulary, layout.writes if copies else None)
 
 
-@quiet  # weights of a training that diverges overflow in the first product
+@quiet  # weights of a diverged training run overflow in the first product
 def build_model(config: ModelConfig, tensors: Mapping[str, Array], vocabulary: Vocabulary) -> Model:
-    """Return a model that answers, in NumPy; views of its tensors are kept."""
+    """Build a model for inference, in NumPy; it keeps views of its tensors."""
     model = model_class(config)(NumpyOps(), config, vocabulary, tensors)
-    # Half of the memory: the engine's LSTMs have weights of their own.
+    # Saves half of the memory: the engine's LSTMs have their own copies of the weights.
     model.p = {name: one for name, one in tensors.items() if ".weight_" not in name}
     return model
 
@@ -254,7 +253,7 @@ def build_members(
     vocabulary: Vocabulary,
     temperature: float = 1.0,
 ) -> Answering:
-    """Return one model, or an ensemble of several, at a temperature."""
+    """Build one model, or an ensemble of several, at a temperature."""
     models = [build_model(config, tensors, vocabulary) for config, tensors in members]
     if len(models) == 1 and temperature == 1:
         return models[0]

@@ -2,8 +2,8 @@
 
 The decoder reads the source symbol under the pointer and chooses an action: write a symbol, STEP to
 the next position, or end. It is trained on the actions of a character aligner (Aharoni & Goldberg
-2017). A string can be written by many sequences of actions, so that the score of one of them is a
-lower bound of log p(y | x), tight where the model is sure of when to step.
+2017). Many sequences of actions write the same string, so the score of one of them is a lower bound
+on log p(y | x), tight if the model is sure of when to step.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hardalign.systems.ops import Array, Hidden, Ops
 from hardalign.systems.parameters import ALIGNER_TABLE, Parameter, Parameters
 
 CACHED_PAIRS = 1 << 18
-"""Pairs whose actions are cached: bounded, since scoring may go on for long."""
+"""Maximum number of pairs whose actions are cached, since scoring may run for a long time."""
 
 
 @dataclass(frozen=True)
@@ -33,14 +33,14 @@ class Memory:
 
     words: Words  # with their tags
     states: Array  # [B, J, 2H] e_j of begin, letters and end
-    tags: Array | None  # [B, embedding] what the decoder reads of a word's tags, if any
+    tags: Array | None  # [B, embedding] a word's tags as the decoder reads them, if any
     last: Array  # [B] the position of the end symbol
     columns: Array  # [B, J] ``Words.columns``
 
 
 @dataclass(frozen=True)
 class State:
-    """Hypotheses."""
+    """The state of N hypotheses."""
 
     memory: Memory
     word: Array  # [N]
@@ -60,7 +60,7 @@ class Monotonic(Model):
         super().__init__(xp, config, vocabulary, p)
         self.encoder, self.decoder = xp.encoder(p), xp.decoder(p)
         self.tags = len(vocabulary.source.tags)
-        self.step_action = len(vocabulary.target)  # STEP, one number after the target's symbols
+        self.step_action = len(vocabulary.target)  # STEP, numbered after the target's symbols
         self.symbols = self.step_action + 1 - END
         self._cache: dict[tuple[tuple[int, ...], tuple[int, ...]], list[int]] = {}
         self._cached_by = b""
@@ -85,10 +85,10 @@ class Monotonic(Model):
 
     @classmethod
     def decoder_width(cls, config: ModelConfig, actions: int, tags: int) -> int:
-        """Return the width of the decoder that spends what T and S cost `soft` (8.2).
+        """Return the decoder width that uses up the parameters of T and S in `soft` (8.2).
 
-        Both have STEP among their symbols here, as in the paper. Many tags, which need a slot each,
-        can cost more than T and S; but the width never falls below the usual one.
+        Both count STEP among their symbols here, as in the paper. Many tags, with a slot each, can
+        cost more than T and S, but the width never falls below the configured one.
         """
         width, encoded, layers = config.embedding, 2 * config.encoder, config.decoder_layers
         joint = parameters.full_joint(config)
@@ -105,11 +105,11 @@ class Monotonic(Model):
         return max(found, config.decoder)
 
     def fit(self, pairs: Sequence[Encoded]) -> Array:
-        """Train an aligner on pairs; return its table, as it is stored."""
+        """Train an aligner on pairs; return its table in stored form."""
         sizes = self.p[ALIGNER_TABLE].shape[0] - 1, self.p[ALIGNER_TABLE].shape[1] - 1
         table = aligner.fit([aligner_pair(pair) for pair in pairs], *sizes)
         stored = np.asarray(table, np.float32)
-        stored[0, 0] = 0.0  # its one infinity, which is never read
+        stored[0, 0] = 0.0  # its only infinite entry, which is never read
         return stored
 
     @quiet
@@ -120,7 +120,7 @@ class Monotonic(Model):
         return Memory(words, states, tags, letters.lengths - 1, words.columns(self.xp))
 
     def _tag_vectors(self, words: Words) -> Array:
-        """Return [B, embedding] from a slot for each known tag, whatever their order."""
+        """Return tag vectors [B, embedding]; each known tag has a slot, so order is irrelevant."""
         xp, table = self.xp, self.p["encoder.embedding.weight"]
         first = len(self.vocabulary.source) - self.tags
         slots = xp.arange(self.tags, words.symbols) + first
@@ -151,7 +151,7 @@ class Monotonic(Model):
         return Step(log_probs[:, 0], alpha, after)
 
     def _seen(self, memory: Memory, word: Array | None, pointer: Array) -> Array:
-        """Return what the decoder reads [P, K, ·] at pointers [P, K]."""
+        """Return the decoder's extra inputs [P, K, ·] at pointers [P, K]."""
         xp = self.xp
         states = xp.take(xp.rows(memory.states, word), pointer[:, :, None], 1)
         if memory.tags is None:
@@ -160,7 +160,7 @@ class Monotonic(Model):
         return xp.concatenate([states, tags + xp.zeros(tags, *pointer.shape, 1)], 2)
 
     def _logits(self, h: Array, at_end: Array) -> Array:
-        """Return logits [..., V] of end, letters and, last, STEP, impossible ``at_end``."""
+        """Return logits [..., V] of end, letters and finally STEP, impossible ``at_end``."""
         xp = self.xp
         weight, bias = (self.p[f"decoder.output.{name}"][END:] for name in ("weight", "bias"))
         logits = xp.project(h, xp.matrix(weight), bias)
@@ -169,7 +169,7 @@ class Monotonic(Model):
 
     @quiet
     def follow(self, memory: Memory, targets: Targets) -> Lattice:
-        """Return the aligner's paths; the score of a symbol includes the STEPs before it."""
+        """Return the aligner's paths; a symbol's score includes the STEPs before it."""
         xp, word = self.xp, targets.word
         actions = xp.array(self.actions(memory, targets), targets.symbols)  # [P, K]
         stepped = actions == self.step_action
@@ -204,13 +204,13 @@ class Monotonic(Model):
         return pad(self._aligned(pairs))[0]
 
     def _aligned(self, pairs: Sequence[Encoded]) -> list[list[int]]:
-        """Return the actions of pairs; align whatever is not cached, all at once."""
+        """Return the actions of pairs, aligning those that are not cached in one batch."""
         table = self.xp.numpy(self.p[ALIGNER_TABLE])
         if len(self._cache) > CACHED_PAIRS or self._cached_by != table.tobytes():
             self._cache, self._cached_by = {}, table.tobytes()
         # Another thread may replace the cache meanwhile.
         cache = self._cache
-        # An alignment depends on nothing but the letters.
+        # An alignment depends only on the letters.
         keys = [(tuple(p.source[1 + p.tags : -1]), tuple(p.target[:-1])) for p in pairs]
         new = {key: pair for key, pair in zip(keys, pairs, strict=True) if key not in cache}
         actions = align_actions(table, list(new.values()), self.step_action)

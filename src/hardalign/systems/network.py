@@ -1,20 +1,20 @@
 """A system as a torch module: its parameters, its dropout, and its loss.
 
-Most systems maximise their likelihood. Where alignments are drawn instead of summed (paper, 5.2 and
-8.2), only the training differs: scores come from the systems themselves.
+Most systems maximise the likelihood. Those that sample alignments instead of summing over them
+(paper, 5.2 and 8.2) differ only in training: scores come from the systems themselves.
 
 REINFORCE. The bound of section 5.2 is an expectation over alignments,
 
     log p(y | x) ≥ E_a [Σ_i r_i],      r_i = log p(y_i | a_≤i, y_<i, x),      a_i ~ α(i),
 
 whose gradient is the expectation of Σ_i ∇ r_i + Σ_i A_i ∇ log α_{a_i}(i), where A_i is the sum of
-the rewards that a_i can influence, minus anything that does not depend on a_i. Without input
-feeding a_i influences r_i alone; with it, every later reward too.
+the rewards that a_i can influence, minus a baseline that does not depend on a_i. Without input
+feeding, a_i influences r_i alone; with it, every later reward too.
 
-Particles. With input feeding, every alignment has a decoder of its own. Given a past a_<i,
+Particles. With input feeding, every alignment has its own decoder states. Given a past a_<i,
 w_i = Σ_j α_j(i) p(y_i | j) is summed exactly, and a_i is drawn from its posterior,
 α_j(i) p(y_i | j) / w_i. Then Π_i w_i is an unbiased estimate of p(y | x), and the log of the mean
-of k of them is, on average, a lower bound of log p(y | x) that rises with k.
+of k of them is, in expectation, a lower bound on log p(y | x) that rises with k.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ from hardalign.systems.parameters import ALIGNER_TABLE, Parameter
 
 BASELINE = "objective.baseline.average"
 DISCOUNT = 0.9
-"""How much of the old average the baseline keeps at each batch (paper, section 8.2)."""
+"""Decay per batch of the baseline, an exponential moving average (paper, section 8.2)."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Pairs as padded tensors."""
+    """A batch of pairs, as padded tensors."""
 
     words: Words
     targets: Targets
@@ -66,22 +66,22 @@ class Batch:
 
 
 def collate(pairs: Sequence[Encoded]) -> Batch:
-    """Return pairs as a batch, padded to the longest of them."""
+    """Pad pairs into a batch."""
     targets = Targets.of(None, [pair.target for pair in pairs])
     return Batch(Words.of(pairs), targets)._map(torch.from_numpy)
 
 
 class Network(nn.Module):
-    """A system to be trained, initialised at random."""
+    """A trainable system, randomly initialised."""
 
     def __init__(self, config: ModelConfig, vocabulary: Vocabulary) -> None:
-        """Create a network; raises as ``model_class`` does."""
+        """Create a network; raises like ``model_class``."""
         super().__init__()
         kind = model_class(config)
         if kind.objective == "positions" and config.samples < 2:
             raise HardalignError(
                 f"samples must be at least 2, not {config.samples}: "
-                "a draw is compared with the others"
+                "each is compared with the others"
             )
         declared = kind.parameters(config, vocabulary)
         if kind.objective == "paths":
@@ -117,7 +117,7 @@ class Network(nn.Module):
             module.register_buffer(leaf, value)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Network:
-        """Move or convert the tensors, where torch may replace them."""
+        """Move or convert the tensors, collecting them again in case torch replaces them."""
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         self._tensors |= dict(chain(self.named_parameters(), self.named_buffers()))
         return self
@@ -130,9 +130,9 @@ class Network(nn.Module):
     def count(self, pairs: Sequence[Encoded]) -> None:
         """Count the letters of the training pairs, for unknown-symbol dropout.
 
-        All symbols of the training data are known, so the embedding of unknown ones would never be
+        All training symbols are in the vocabulary, so the unknown symbol's embedding would never be
         learned. A symbol that occurs c times is read as unknown with the configured probability
-        divided by √c. What is written or can be copied is not affected, nor are tags.
+        divided by √c. Outputs, copying and tags are not affected.
         """
         rate = self.xp.config.unk_dropout
         if not rate:
@@ -149,32 +149,31 @@ class Network(nn.Module):
             self.xp.unknown_rates[name] = torch.where(counts > 0, rate / counts.sqrt(), 0.0)
 
     def prepare(self, pairs: Sequence[Encoded]) -> None:
-        """Fit what is fitted before training begins: the aligner of `monotonic`."""
+        """Fit what must be fitted before training: the aligner of `monotonic`."""
         if isinstance(self.system, Monotonic):
             self.get_buffer(ALIGNER_TABLE).copy_(torch.from_numpy(self.system.fit(pairs)))
 
     def symbol_log_likelihood(self, batch: Batch) -> Tensor:
-        """Return log p(y_i | y_<i, x) [B, I] of every symbol, the end included; 0 at padding.
+        """Return log p(y_i | y_<i, x) [B, I] of every symbol, including the end; 0 at padding.
 
-        ``Model.score`` says what this probability is.
+        ``Model.score`` tells what kind of probability this is.
         """
         memory = self.system.read(batch.words)
         return self.system.follow(memory, batch.targets).log_probs()  # type: ignore[no-any-return]
 
     def log_likelihood(self, batch: Batch) -> Tensor:
-        """Return log p(y | x) [B] in nats, end symbol included."""
+        """Return log p(y | x) [B] in nats, including the end symbol."""
         return self.symbol_log_likelihood(batch).sum(-1)
 
     def loss(self, batch: Batch) -> Tensor:
-        """Return what training minimises, for each pair [B]."""
+        """Return the training loss of each pair [B]."""
         return LOSSES[self.system.objective](self, batch)
 
     @torch.no_grad()
     def above_average(self, rewards: Tensor, mask: Tensor) -> Tensor:
-        """Return rewards minus a moving average per symbol, 0 at padding.
+        """Return rewards minus a baseline, their moving average per symbol; 0 at padding.
 
-        It is updated after its use: what is subtracted from a reward never depends on that reward,
-        so the gradient stays unbiased.
+        Updated after use, so that no reward enters its own baseline: the gradient stays unbiased.
         """
         average = self.get_buffer(BASELINE)
         centred = (rewards - average).masked_fill(~mask, 0.0)
@@ -184,11 +183,11 @@ class Network(nn.Module):
 
 
 def positions(network: Network, batch: Batch) -> Tensor:
-    """Return the loss of `hard-sampled`: at each step some positions drawn from α.
+    """Return the loss of `hard-sampled`, which samples positions from α at each step.
 
-    Without input feeding the bound is a sum over steps, Σ_i Σ_j α_j(i) log p(y_i | j), and a
-    position's reward is its own symbol's log-probability, minus the mean reward of the step's other
-    draws. Only cells that are drawn are computed.
+    Without input feeding, the bound is a sum over steps, Σ_i Σ_j α_j(i) log p(y_i | j), and a
+    position's reward is the log-probability of its own symbol, minus the mean reward of the other
+    samples of the step. Only sampled cells are computed.
     """
     model, xp, targets = network.system, network.xp, batch.targets
     samples, memory = model.config.samples, model.read(batch.words)
@@ -196,7 +195,7 @@ def positions(network: Network, batch: Batch) -> Tensor:
     query = xp.project(h, *memory.weights["query"])
     log_alpha = model.log_alpha(h, memory, None, 0)  # [B, I, J]
     position = draw(log_alpha.unsqueeze(2).expand(-1, -1, samples, -1))  # [B, I, k]
-    word, step = targets.mask(xp).nonzero(as_tuple=True)  # [R]: padding steps are left behind
+    word, step = targets.mask(xp).nonzero(as_tuple=True)  # [R]: without padding steps
     drawn = position[word, step]  # [R, k]
     columns = (word, step, targets.classes[word, step])
     rows, places, symbols = (column.repeat_interleave(samples) for column in columns)
@@ -208,9 +207,9 @@ def positions(network: Network, batch: Batch) -> Tensor:
 
 
 def paths(network: Network, batch: Batch) -> Tensor:
-    """Return the loss of `hard-feed-reinforce`: whole alignments, drawn step by step.
+    """Return the loss of `hard-feed-reinforce`, which samples whole alignments step by step.
 
-    A position also influences, by input feeding, all later rewards: it is credited with their sum.
+    With input feeding, a position also influences all later rewards; it is credited with the sum.
     """
     model, xp, targets = network.system, network.xp, batch.targets
     memory = model.read(batch.words)
@@ -223,7 +222,7 @@ def paths(network: Network, batch: Batch) -> Tensor:
     log_alpha = trace.log_alpha.gather(-1, position).squeeze(-1).transpose(1, 2)  # [B, k, I]
     mask = targets.mask(xp).unsqueeze(1).expand_as(rewards)
     rewards = rewards.masked_fill(~mask, 0.0)
-    # Σ_{i' ≥ i} (r_i' − b) is the reward to go minus b times the steps that remain.
+    # Σ_{i' ≥ i} (r_i' − b) is the reward-to-go minus b times the number of remaining steps.
     advantage = reward_to_go(network.above_average(rewards, mask))
     losses = surrogate(rewards, log_alpha, advantage).masked_fill(~mask, 0.0)
     return losses.sum(2).mean(1)
@@ -232,7 +231,7 @@ def paths(network: Network, batch: Batch) -> Tensor:
 def particles(network: Network, batch: Batch) -> Tensor:
     """Return the loss of `hard-feed`, −log (1/k Σ_s Π_i w_i^s) [B].
 
-    Gradients go through everything but the draws themselves.
+    Gradients flow through everything except the sampling.
     """
     model, xp, targets = network.system, network.xp, batch.targets
     memory, k = model.read(batch.words), model.config.samples
@@ -253,10 +252,10 @@ LOSSES: dict[str, Callable[[Network, Batch], Tensor]] = {
 
 @torch.no_grad()
 def draw(log_probs: Tensor) -> Tensor:
-    """Draw one position [...] by unnormalised log-probabilities [..., J], −inf at padding.
+    """Draw one position [...] from unnormalised log-probabilities [..., J], −inf at padding.
 
-    An exponential race: of clocks that ring at rate α_j, the first is j with probability α_j. A
-    position of probability zero never wins, which a cumulative sum could not promise.
+    An exponential race, as in the Gumbel-max trick: of exponential clocks with rates α_j, clock j
+    rings first with probability α_j. Unlike with a cumulative sum, zero probability never wins.
     """
     return (log_probs.softmax(-1) / torch.empty_like(log_probs).exponential_()).argmax(-1)
 
@@ -273,8 +272,8 @@ def reward_to_go(rewards: Tensor) -> Tensor:
 
 
 def surrogate(rewards: Tensor, log_alpha: Tensor, advantage: Tensor) -> Tensor:
-    """Return −(r + A log α), with the value of the second term taken out, A a constant.
+    """Return −(r + A log α), with A constant and the value of the second term subtracted.
 
-    Its gradient is REINFORCE's, and its value estimates minus the bound.
+    Its gradient is REINFORCE's, and its value estimates the negative bound.
     """
     return -(rewards + advantage.detach() * (log_alpha - log_alpha.detach()))

@@ -1,6 +1,6 @@
 """Declarations of parameters: name, shape and initialisation, written once for each system.
 
-The torch module is made from them, and a model folder is checked by them before anything is
+The torch module is built from them, and model folders are checked against them before anything is
 allocated. A system that needs more parameters than `soft` (3) and `hard` (4) in one place gets
 fewer in another, to keep the paper's comparison fair (section 8.2).
 """
@@ -25,21 +25,21 @@ class Parameter:
 
     shape: tuple[int, ...]
     init: float | Literal["normal"] = 0.0
-    """Uniform between ± this; ``normal`` for embeddings, whose padding row is zero."""
+    """Uniform between ± this bound; ``normal`` for embeddings, whose padding row is zero."""
     trained: bool = True
 
 
 Parameters = dict[str, Parameter]
-"""By the names that model folders have for them."""
+"""Parameters, by their names in model folders."""
 
 TRAINING_ONLY = frozenset({"objective.baseline.average"})
-"""Tensors that some folders hold, and that no answer depends on."""
+"""Tensors in some model folders that inference does not use."""
 ALIGNER_TABLE = "oracle.table"
 """The character aligner's log-probabilities in a folder of `monotonic`."""
 
 
 def parameter_shapes(config: ModelConfig, vocabulary: Vocabulary) -> dict[str, tuple[int, ...]]:
-    """Return the shape of every tensor of a model; raises as ``model_class`` does."""
+    """Return the shape of every tensor of a model; raises like ``model_class``."""
     declared = model_class(config).parameters(config, vocabulary)
     return {name: parameter.shape for name, parameter in declared.items()}
 
@@ -50,7 +50,7 @@ def embedding(name: str, symbols: int, width: int) -> Parameters:
 
 
 def linear(name: str, inputs: int, outputs: int) -> Parameters:
-    """Declare a linear map with a bias, initialised as torch.nn.Linear is."""
+    """Declare a linear map with a bias, initialised like torch.nn.Linear."""
     bound = 1 / math.sqrt(inputs)
     return {
         f"{name}.weight": Parameter((outputs, inputs), bound),
@@ -89,7 +89,7 @@ def encoder(config: ModelConfig, symbols: int) -> Parameters:
 
 
 def attention(name: str, config: ModelConfig, joint: int, symbols: int) -> Parameters:
-    """Declare T, S and W, which hard and soft attention share to the last number (4.2)."""
+    """Declare T, S and W, which have the same size in hard and soft attention (4.2)."""
     encoded = 2 * config.encoder
     return (
         linear(f"{name}.score", encoded, config.decoder)
@@ -104,12 +104,12 @@ def count(declared: Parameters) -> int:
 
 
 def full_joint(config: ModelConfig) -> int:
-    """Return d_s = 3·d_h: the width of the decoder state and the encoder state that S reads."""
+    """Return d_s = 3·d_h, the total width of the decoder and encoder states that S reads."""
     return config.decoder + 2 * config.encoder
 
 
 def closest(size_of: Callable[[int], int], goal: int) -> int:
-    """Return the width ≥ 1 whose ``size_of``, which grows with it, is closest to a goal."""
+    """Return the width ≥ 1 whose size is closest to the goal; ``size_of`` must be increasing."""
     above = 1
     while size_of(above) < goal:
         above *= 2

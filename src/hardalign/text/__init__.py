@@ -1,1 +1,1 @@
-"""The jobs people come with: known words, dictionaries, running text, IPA, errors, comparisons."""
+"""Applications of a model: dictionaries, running text, IPA and error reports."""

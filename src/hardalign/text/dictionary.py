@@ -1,4 +1,4 @@
-"""Pronunciation dictionaries of all words of a text, in the file formats of speech tools."""
+"""Pronunciation dictionaries for all words of a text, in the file formats of speech tools."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Style(NamedTuple):
     """A file format of dictionaries."""
 
     line: str
-    pattern: re.Pattern[str]  # of such a line
-    min_share: float = 0.0  # the smallest probability that the tool accepts
+    pattern: re.Pattern[str]  # matches such a line
+    min_share: float = 0.0  # the lowest probability the tool accepts
 
 
 STYLES = {
@@ -54,20 +54,20 @@ class Entry(NamedTuple):
 
     word: str
     pronunciations: list[tuple[float, str]]
-    known: bool  # whether they are from a lexicon
+    known: bool  # whether they come from a lexicon
 
 
 class Dictionary:
-    """The distinct words of a text with their ``nbest`` pronunciations, or those of a ``mass``."""
+    """The distinct words of a text, with ``nbest`` pronunciations or those that cover ``mass``."""
 
     def __init__(self, predictor: Predictor, search: Search) -> None:
         self._predictor, self._search = predictor, search
         self._sources: dict[str, Example] = {}
         self.report = TextReport()
         self.left_out: Counter[str] = Counter()
-        """Words for which the model found no pronunciation, once ``entries`` is exhausted."""
+        """Words without a pronunciation; complete once ``entries`` is exhausted."""
         self.uncovered: Counter[str] = Counter()
-        """Words whose pronunciations do not cover the ``mass``, likewise."""
+        """Words whose pronunciations do not cover ``mass``; likewise."""
 
     def add_text(self, lines: Iterable[str]) -> None:
         """Add the words of a word list or of running text, as ``Reader.words`` finds them."""
@@ -75,7 +75,7 @@ class Dictionary:
         separator = self._predictor.description.format.source_separator
         silences = dict(self._predictor.lexicon.silences)
         for line in lines:
-            if line.strip() not in silences:  # <unk>, which is written as it is
+            if line.strip() not in silences:  # such as <unk>, which is copied unchanged
                 for word in reader.words(line):
                     # Words are written as in text, even if the model's own files have "w o r d".
                     self._sources.setdefault(word.text.replace(separator, ""), word)
@@ -87,7 +87,7 @@ class Dictionary:
         return sorted(self._sources)
 
     def unanswered(self, kept: Container[str]) -> list[str]:
-        """Return words that are not kept, and known words, since the lexicon may have changed."""
+        """Return the words not in ``kept``, and known words, as the lexicon may have changed."""
         known, sources = self._predictor.lexicon.pronunciations, self._sources
         return [w for w in self.words() if w not in kept or known(sources[w].source)]
 
@@ -96,7 +96,7 @@ class Dictionary:
     ) -> Iterator[Entry]:
         """Yield an entry for each word that has a pronunciation.
 
-        Pronunciations of a probability below ``min_prob`` are left out, except the best.
+        Except for the best, the model's pronunciations less probable than ``min_prob`` are dropped.
         """
         words, least = list(words), math.log(min_prob) if min_prob else -math.inf
         examples = (self._sources[word] for word in words)
@@ -121,8 +121,8 @@ class Dictionary:
 def write_entry(entry: Entry, style: str, layout: Format, *, ipa: bool = False) -> Iterator[str]:
     """Yield a line for each pronunciation of a word, in one of the ``STYLES``.
 
-    Symbols are separated by blanks, as speech tools expect, unless the style is ``tsv``. ``ipa``
-    writes ARPAbet as IPA.
+    Except in ``tsv``, symbols are separated by spaces, as speech tools expect. With ``ipa``,
+    ARPAbet is written as IPA.
     """
     found: dict[str, float] = {}
     for log_prob, text in entry.pronunciations:
@@ -146,7 +146,7 @@ def write_entry(entry: Entry, style: str, layout: Format, *, ipa: bool = False) 
 
 
 def read_entries(path: Path, style: str) -> dict[str, list[str]]:
-    """Read the lines of a dictionary by word; of a partial file all but those of the last word."""
+    """Read the lines of a dictionary by word, dropping the last word of a partial file."""
     entries: dict[str, list[str]] = {}
     if not path.is_file():
         return entries
@@ -157,7 +157,7 @@ def read_entries(path: Path, style: str) -> dict[str, list[str]]:
     for number, line in enumerate(content.splitlines(), start=1):
         match = STYLES[style].pattern.fullmatch(text := line.decode("utf-8", "replace"))
         if match is None or "\ufffd" in text:
-            reason = f"not a line of style {style}; without --resume the file is written anew"
+            reason = f"not a line of style {style}; without --resume the file is overwritten"
             raise InputError(reason, file=str(path), line=number)
         word = VARIANT.sub("", match["word"]) if style == "cmudict" else match["word"]
         entries.setdefault(word, []).append(f"{text}\n")
@@ -170,9 +170,9 @@ def read_entries(path: Path, style: str) -> dict[str, list[str]]:
 def partial_file(
     output: Path | None, kept: Mapping[str, list[str]]
 ) -> Iterator[Callable[[list[str]], object]]:
-    """Yield a function that appends lines to a file beside ``output``, which is removed at the end.
+    """Yield a function that appends lines to a partial file next to ``output``.
 
-    It starts with the lines that are kept; an interrupted run leaves it, to be resumed from.
+    It starts with the ``kept`` lines and is removed at the end, unless the run is interrupted.
     """
     if output is None or (output.exists() and not output.is_file()):  # a pipe or a device
         yield lambda _: None

@@ -36,10 +36,10 @@ class Outcome(NamedTuple):
     example: Example
     predicted: Symbols
     expected: Symbols
-    probability: float  # that the model gives to its prediction
+    probability: float  # of the prediction, under the model
     finished: bool = True  # whether the prediction ended before the length limit
     alignments: tuple[Alignment | None, Alignment | None] = (None, None)
-    """Of errors: those of the prediction and of the reference, if the model can write it."""
+    """Of the prediction and of the reference (None if out of vocabulary); for errors only."""
 
     @property
     def correct(self) -> bool:
@@ -66,8 +66,8 @@ class Confusion:
     slip: Slip
     count: int = 0
     letters: Counter[str] = field(default_factory=Counter)  # the source symbols it came from
-    contexts: Counter[str] = field(default_factory=Counter)  # the same between their neighbours
-    words: list[Outcome] = field(default_factory=list)  # the first ones
+    contexts: Counter[str] = field(default_factory=Counter)  # those symbols with their neighbours
+    words: list[Outcome] = field(default_factory=list)  # the first few
 
     def add(self, outcome: Outcome, alignment: Alignment | None, index: int) -> None:
         """Count the slip in a word, at the given index of an alignment's target."""
@@ -82,7 +82,7 @@ class Confusion:
 
 @dataclass
 class ErrorReport:
-    """Everything that a report shows."""
+    """The contents of a report."""
 
     n: int
     wrong: int
@@ -145,9 +145,9 @@ def find_errors(
 
 
 def slips(outcome: Outcome) -> Iterator[tuple[Slip, Alignment | None, int]]:
-    """Yield the fewest changes that turn a prediction into the reference.
+    """Yield a minimal set of edits between a prediction and the reference.
 
-    Each comes with the alignment and the index of its expected symbol, or of an added one.
+    Each comes with the alignment and the index of its expected symbol, or of the added symbol.
     """
     predicted, expected = outcome.alignments
     for operation in Levenshtein.editops(outcome.predicted, outcome.expected):
@@ -174,7 +174,7 @@ def _outcomes(predictor: Predictor, items: Sequence[Example], threads: int) -> l
         for target in (outcome.predicted, outcome.expected)
     ]
     aligned = predictor.align_pairs(pairs, threads=threads)
-    # Only paths are kept, as the weights of all errors would fill the memory.
+    # Keep only the paths: the weights of all errors would fill the memory.
     alignments = iter(
         [one and replace(one, weights=np.empty((0, 0)), path=one.best) for _, one in aligned]
     )
@@ -187,7 +187,7 @@ def _outcomes(predictor: Predictor, items: Sequence[Example], threads: int) -> l
 
 
 def _closest(predicted: Symbols, references: Sequence[Symbols]) -> Symbols:
-    """Return the closest reference, the longest of several, as ``hardalign.metrics`` does."""
+    """Return the closest reference, the longest in a tie, as ``hardalign.metrics`` does."""
     return min(references, key=lambda t: (Levenshtein.distance(predicted, t), -len(t)))
 
 
@@ -196,7 +196,7 @@ def _probability(outcome: Outcome) -> float:
 
 
 def _origin(alignment: Alignment, column: int) -> tuple[str, str]:
-    """Return the symbol of a column, and the same between its neighbours: ``o[u]g``."""
+    """Return the symbol of a column, alone and with its neighbours: ``o[u]g``."""
     if 0 < column <= len(alignment.tags):
         tag = alignment.tags[column - 1]
         return tag, tag
@@ -277,7 +277,7 @@ def page(report: ErrorReport, title: str, signature: str) -> str:
 
 
 def aligned_rows(outcome: Outcome) -> tuple[list[str], list[str], list[str]]:
-    """Return source symbols of an error, and what each became and should have become.
+    """Return the source symbols of an error, what each became, and what it should have become.
 
     Begin, tags and end are included only if something came from them.
     """
@@ -313,7 +313,7 @@ def _confusion(confusion: Confusion, report: ErrorReport) -> str:
 
 
 def _aligned(outcome: Outcome) -> str:
-    """Show an error: source symbols, what each became, and what it should have become."""
+    """Format the ``aligned_rows`` of an error as an HTML table."""
     columns, predicted, expected = aligned_rows(outcome)
     differ = [left != right for left, right in zip(predicted, expected, strict=True)]
 

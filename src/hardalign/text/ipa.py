@@ -1,8 +1,8 @@
-"""ARPAbet, the alphabet of the CMU Pronouncing Dictionary, written as IPA.
+"""Convert ARPAbet, the phone set of the CMU Pronouncing Dictionary, to IPA.
 
-American English in broad transcription. A stress mark stands where its syllable begins, so the word
-is cut into syllables first: between two vowels as many consonants go to the second one as can begin
-an English word (maximal onset). A word of one syllable gets no mark, as in dictionaries.
+American English in broad transcription. A stress mark precedes its syllable, so words are split
+into syllables first: of the consonants between two vowels, as many go to the second one as can
+begin an English word (maximal onset). Monosyllables get no mark, as in dictionaries.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CONSONANTS = _table(
     "Y:j Z:z ZH:ʒ"
 )
 VOWELS = _table("AA:ɑ AE:æ AH:ʌ AO:ɔ AW:aʊ AY:aɪ EH:ɛ ER:ɝ EY:eɪ IH:ɪ IY:i OW:oʊ OY:ɔɪ UH:ʊ UW:u")
-WEAK = {"AH": "ə", "ER": "ɚ"}  # vowels that are written differently where they have no stress
+WEAK = {"AH": "ə", "ER": "ɚ"}  # vowels that change when unstressed
 STRESS = {"1": "ˈ", "2": "ˌ", "0": "", "": ""}
 CLUSTERS = """
 P L, P R, B L, B R, T R, T W, D R, D W, K L, K R, K W, G L, G R, G W, F L, F R, TH R, TH W, SH R,
@@ -30,9 +30,9 @@ S P, S T, S K, S F, S M, S N, S L, S W, HH W, S P L, S P R, S T R, S K R, S K W,
 ONSETS = {(phone,) for phone in CONSONANTS if phone != "NG"} | {
     tuple(cluster.split()) for cluster in CLUSTERS.split(",")
 }
-"""What an English syllable may begin with, but for Y."""
+"""Onsets of English syllables, except clusters that end in Y."""
 GLIDING = {"UW", "UH"}
-"""Vowels before which Y may end an onset of several consonants, as in *music* and *cure*."""
+"""Vowels before which a cluster may end in Y, as in *music* and *cure*."""
 
 
 def arpabet_to_ipa(phones: Sequence[str]) -> str:
@@ -41,7 +41,7 @@ def arpabet_to_ipa(phones: Sequence[str]) -> str:
     >>> arpabet_to_ipa(["AH0", "B", "AW1", "T"])
     'əˈbaʊt'
 
-    Without stress digits no stress is marked, and AH is ə but in words of one syllable (ʌ).
+    Without stress digits, no stress is marked, and AH becomes ə, or ʌ in monosyllables.
 
     Raises:
         HardalignError: If a symbol is not ARPAbet.
@@ -50,7 +50,7 @@ def arpabet_to_ipa(phones: Sequence[str]) -> str:
 
 
 def parts_to_ipa(parts: Sequence[Sequence[str]]) -> str:
-    """Write a word of several parts as IPA, whose syllables do not go over from one to the next.
+    """Write a word of several parts as IPA; no syllable crosses from one part to the next.
 
     >>> parts_to_ipa([["Y", "UW1"], ["EH1", "S"], ["EY1"]])
     'ˈjuˈɛsˈeɪ'
@@ -66,7 +66,7 @@ def parts_to_ipa(parts: Sequence[Sequence[str]]) -> str:
 
 
 def ipa_symbols(phones: Sequence[str]) -> list[str]:
-    """Return one IPA symbol for each phone, without stress, as forced aligners have them.
+    """Return one IPA symbol for each phone, without stress, as forced aligners expect.
 
     >>> ipa_symbols(["AH0", "B", "AW1", "T"])
     ['ə', 'b', 'aʊ', 't']
@@ -77,19 +77,19 @@ def ipa_symbols(phones: Sequence[str]) -> list[str]:
 
 
 def is_arpabet(symbols: Sequence[str]) -> bool:
-    """Whether symbols are ARPAbet phones, all of them, vowels among them."""
+    """Return whether all symbols are ARPAbet phones, including at least one vowel."""
     return all(map(_is_phone, symbols)) and any(_name(symbol) in VOWELS for symbol in symbols)
 
 
 def check_arpabet(symbols: Iterable[str]) -> None:
-    """Refuse symbols that are no ARPAbet phones, and name them."""
+    """Require ARPAbet phones; the error lists all other symbols."""
     if foreign := [symbol for symbol in dict.fromkeys(symbols) if not _is_phone(symbol)]:
         shown = ", ".join(map(repr, foreign[:10])) + (", …" if len(foreign) > 10 else "")
         raise HardalignError(f"only ARPAbet can be written as IPA; these symbols are not: {shown}")
 
 
 def _is_phone(symbol: str) -> bool:
-    # A digit is a vowel's stress: no consonant has one.
+    # Only vowels carry a stress digit.
     return symbol in CONSONANTS or (symbol[:2] in VOWELS and symbol[2:] in STRESS)
 
 
@@ -98,7 +98,7 @@ def _name(phone: str) -> str:
 
 
 def _letter(phone: str, several: bool) -> str:
-    """Write a phone of a word that has several syllables or not."""
+    """Write a phone as IPA; ``several`` says whether its word has several syllables."""
     name = _name(phone)
     unstressed = phone.endswith("0") or (several and phone == name)
     weak = WEAK if unstressed else {}
@@ -106,9 +106,9 @@ def _letter(phone: str, several: bool) -> str:
 
 
 def _marks(phones: Sequence[str]) -> dict[int, str]:
-    """Return the stress mark of each syllable, by the place where it begins."""
+    """Return the stress mark of each syllable, by the index of its first phone."""
     marks: dict[int, str] = {}
-    after = 0  # where the consonants before the next vowel begin
+    after = 0  # index of the first consonant before the next vowel
     for place, phone in enumerate(phones):
         name = _name(phone)
         if name in VOWELS:

@@ -11,10 +11,10 @@ from typing import Any
 
 from hardalign.errors import HardalignError, MissingPackageError
 
-MAX_LENGTH = 30  # characters of a number that is written as words
+MAX_LENGTH = 30  # maximum characters of a number or abbreviation to expand
 LARGEST = {"am": 10**6}
-"""Numbers of languages in which num2words does not come to an end for many larger ones."""
-POINTS = {"en", "he", "ja", "ko", "th"}  # languages with a decimal point; others have a comma
+"""Limits for languages in which num2words does not terminate for many larger numbers."""
+POINTS = {"en", "he", "ja", "ko", "th"}  # languages with a decimal point; others use a comma
 CURRENCIES = {"$": "USD", "US$": "USD", "£": "GBP", "€": "EUR", "¥": "JPY"}
 
 
@@ -33,7 +33,7 @@ TIMES = {
     "es": (r"H[:.]M(?:\s?h|(?<=:\d\d))", "{}", "{} y {}"),
     "it": ("H:M", "{}", "{} e {}"),
 }
-"""A pattern of hours H and minutes M; how full hours are read; how hours and minutes are."""
+"""A pattern of hours H and minutes M, and how to read full hours, and hours with minutes."""
 ONE_O_CLOCK = _table("de=ein; fr=une; es=una; it=una")  # where it differs from the number one
 ABBREVIATIONS = {
     "en": _table(
@@ -58,7 +58,7 @@ ABBREVIATIONS = {
         "p.ej.=por ejemplo; EE.UU.=Estados Unidos; etc.=etcétera"
     ),
 }
-"""There may be a blank after a dot inside."""
+"""A space may follow an inner dot."""
 _PLACES = {
     "en": r"(?P<place>\d+)(?P<suffix>st|nd|rd|th)",
     "fr": r"(?P<place>\d+|[IVX]+)(?P<suffix>er|ère|re|e|è|ème)",
@@ -67,7 +67,7 @@ _PLACES = {
     "pt": r"(?P<place>\d+)\.?(?P<suffix>[ºª])",
 }
 _INFLECTIONS = {"ª": ("o$", "a"), "re": ("er$", "ère"), "ère": ("er$", "ère"), "er": ("o$", "")}
-"""Of ordinals by their suffix: segunda, première, tercer."""
+"""Inflections of ordinals, by suffix: segunda, première, tercer."""
 _NUMERALS = {
     "en": r"(?:(?i:(?<=world\swar\s))I|(?!I\b)(?=[IVX])X{0,3}(?:IX|IV|V?I{0,3}))",
     "es": r"(?:(?<=[Ss]iglo\s)|(?<=[Ss]iglos\s)|(?<=[IVX]\sy\s))[IVX]+",
@@ -79,12 +79,12 @@ _MONARCHS = (
 )
 """English words before Roman numerals: *Chapter IV*, *Elizabeth II*."""
 _AMBIGUOUS = "V|X|IV|VI|XI|XX|XXX"
-"""Numerals that are something else too: an intravenous drip, an editor, a president."""
+"""Numerals with other meanings: an intravenous drip, an editor, a president."""
 _NO_NAMES = (
     "a|an|and|as|at|but|by|for|from|he|i|if|in|it|near|of|on|or|she|that|the|then|they|this|to|we"
     "|when|where|with|you|ne|nw|se|sw"
 )
-"""What may have a capital beside *St.* or a numeral and is no name."""
+"""Words that are not names, even if capitalised next to *St.* or a numeral."""
 _MONTHS = (
     "January|February|March|April|May|June|July|August|September|October|November|December"
     r"|(?:Jan|Feb|Aug|Sept|Oct|Nov|Dec)\."
@@ -116,7 +116,7 @@ _ONES = {
         r"\s(?:mil|mill[óo]n|año|euro|dólar|punto|día|mes|minuto|metro|kilómetro)(?:e?s)?\b": "un"
     },
 }
-"""How a number that ends in one does so before a noun: ein Euro, eine Million, veintiún años."""
+"""The form of a final *one* before a noun: ein Euro, eine Million, veintiún años."""
 _DECADES = {"en": "s", "de": "er"}
 _SIGN = "(?:US)?[$]|[£€¥]"
 
@@ -125,7 +125,7 @@ class Numbers:
     """Writes numbers, years, ordinals, currency, times and percentages of a language as words.
 
     Raises:
-        HardalignError: If num2words is not installed, or does not have the language.
+        HardalignError: If num2words is not installed or does not support the language.
     """
 
     def __init__(self, language: str) -> None:
@@ -138,7 +138,7 @@ class Numbers:
             raise MissingPackageError("writing numbers as words", error.name, "text") from None
         if language not in CONVERTER_CLASSES:
             known = ", ".join(sorted(CONVERTER_CLASSES))
-            raise HardalignError(f"no numbers of language {language!r}; there are {known}")
+            raise HardalignError(f"num2words has no language {language!r}; choose from {known}")
         self._num2words, self._name = num2words, language
         self._language = language.partition("_")[0]
         self._point = "." if self._language in POINTS else ","
@@ -148,13 +148,13 @@ class Numbers:
             for form in (
                 name,
                 name[0].upper() + name[1:],
-                name.upper() if name.count(".") < 2 else name,  # D. H. may be somebody
+                name.upper() if name.count(".") < 2 else name,  # D. H. may be initials
             )
         }
         self._pattern = self._compile()
 
     def _compile(self) -> re.Pattern[str]:
-        """Return a pattern of everything that is expanded, each kind a group of that name."""
+        """Return a pattern of everything to expand, with a named group for each kind."""
         language, point = self._language, self._point
         group, blank = (",", "\u00a0\u202f") if point == "." else (".", " \u00a0\u202f")
         number = (
@@ -176,13 +176,13 @@ class Numbers:
             "amount": rf"(?P<sign>{_SIGN})?(?P<number>{number})(?:\s?(?P<after>[$£€¥%]))?",
         }
         groups = "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in kinds.items())
-        # Addresses, fractions and the like stay as they are, and so does 2024-01-31.
+        # Addresses, fractions, dates such as 2024-01-31 and the like are left as they are.
         return re.compile(
             rf"(?<!\S)\S*[/@]\S*|(?<![\w.+$£€¥])(?<!\d[-.,:])(?:{groups})(?![\w%$£€¥])(?![-.,:]\d)"
         )
 
     def expand(self, line: str, note: Callable[[str, str], object] = lambda *_: None) -> str:
-        """Expand what is known to be a number or an abbreviation; ``note`` is told of each.
+        """Expand recognised numbers and abbreviations; call ``note`` with each and its expansion.
 
         >>> Numbers("en").expand("Dr. No paid $3.50.")
         'doctor No paid three dollars, fifty cents.'
@@ -191,7 +191,7 @@ class Numbers:
         def expanded(match: re.Match[str]) -> str:
             words = None
             if match.lastgroup and len(match[0]) <= MAX_LENGTH:
-                # num2words may lack this kind in this language, or so large a number.
+                # num2words may not support this kind in this language, or so large a number.
                 with suppress(
                     NotImplementedError,
                     ArithmeticError,
@@ -305,7 +305,7 @@ class Numbers:
         number = int(value) if to != "currency" and value == int(value) else value
         words = str(self._num2words(number, lang=self._name, to=to, **options))
         if isinstance(number, Decimal) and words == self._say(int(value)):
-            words = self._say(float(value))  # of decimals, num2words leaves out a part in Italian
+            words = self._say(float(value))  # in Italian, num2words drops the fraction of a Decimal
         if self._language == "en":
             return re.sub("(thousand|illion),", r"\1", words)
         return words.replace(" punto ", " coma ") if self._language == "es" else words
@@ -322,7 +322,7 @@ def _is_name(word: str) -> bool:
 
 
 def _name_before(match: re.Match[str]) -> str:
-    """Return the name or the ordinal (42nd) just before a match in small letters, if there is."""
+    """Return the name or ordinal (42nd) just before a match, lower-cased, or an empty string."""
     before = match.string[max(0, match.start() - MAX_LENGTH) : match.start()]
     found = re.search(r"(\w[\w'’-]*)\s$", before)
     if found and (_is_name(found[1]) or re.fullmatch(r"\d+(?:st|nd|rd|th)", found[1])):

@@ -26,9 +26,9 @@ from hardalign.search import Prediction, Search
 from hardalign.text.ipa import check_arpabet, parts_to_ipa
 from hardalign.text.numbers import Numbers
 
-MAX_NAMES = 10_000  # distinct items that a report keeps of each kind
-CHUNK = 512  # lines read at a time, whose words are pronounced in one batch
-CACHE = 1 << 16  # words whose pronunciations are kept, since most words of a text recur
+MAX_NAMES = 10_000  # distinct items of each kind that a report keeps
+CHUNK = 512  # lines whose words are pronounced in one batch
+CACHE = 1 << 16  # words whose pronunciations are cached, as most words of a text recur
 _KINDS = {
     "number": ("number", "numbers"),
     "symbol": ("symbol", "symbols"),
@@ -39,7 +39,7 @@ _KINDS = {
 _AFFIX = re.compile(rf"^[{HYPHENS}](?=\w)|(?<=\w)[{HYPHENS}]$")
 """The hyphen of a suffix (-ism) or of a prefix (pre-)."""
 _ELIDED = re.compile(rf"[^\W\d_]+[{re.escape(APOSTROPHES)}](?=[A-Z])")
-"""What is elided before a name or an acronym: *l'UE*."""
+"""An elided word before a name or an acronym: *l'UE*."""
 _CHUNK = re.compile(r"(\s*)(\S*)")
 _PUNCTUATION = '.,;:!?…()"“”„«»‹›'
 _PLAIN = re.compile(rf"(?:[^\W\d_]|[.{re.escape(APOSTROPHES + HYPHENS)}])*+")
@@ -63,12 +63,12 @@ _AFTER = r".,;:!?'\"’”»)\]}>"  # punctuation that may follow an address
 _ENDINGS = (
     r"(?:com|org|net|edu|gov|info)(?:\.[a-z]{2})?|(?:co|ac)\.[a-z]{2}|COM|ORG|NET|EDU|GOV|INFO"
 )
-"""Endings of addresses without :// and www.; a country may follow."""
+"""Domain endings of addresses without :// or www.; a country code may follow."""
 _ADDRESS = re.compile(
     rf"(?<!\w)(?:[a-z]{{2,10}}://|www\.)\S*[^\s{_AFTER}]"
     r"|(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
-    # Few endings, in lower case or all capitals: without a blank, "end.Net" and "is.it" are words
-    # of two sentences.
+    # Only a few endings, in lower case or all capitals, since "end.Net" and "is.it" may be words of
+    # two sentences without a space between them.
     rf"|(?<![\w.+-])(?:[\w-]+\.)+(?-i:{_ENDINGS})(?![\w-])(?:(?=[:/])\S*[^\s{_AFTER}])?",
     re.IGNORECASE,
 )
@@ -82,7 +82,7 @@ class Token(NamedTuple):
 
 
 def tokens(line: str) -> Iterator[Token]:
-    """Cut a line into tokens, which concatenate to the line.
+    """Split a line into tokens, which concatenate to the line.
 
     >>> [token.text for token in tokens("It's 10:30, Jean-Luc!") if token.kind != "between"]
     ["It's", '10:30', 'Jean-Luc']
@@ -106,7 +106,7 @@ def _class(character: str) -> str:
 
 
 class Piece(NamedTuple):
-    """A piece of a line and what is pronounced for it: nothing, a word, or the letters of one."""
+    """A piece of a line and what is pronounced for it: nothing, a word, or a word's letters."""
 
     text: str
     words: Sequence[Example] = ()
@@ -115,7 +115,7 @@ class Piece(NamedTuple):
 
 @dataclass
 class TextReport:
-    """Count what was pronounced, and what was not."""
+    """Counts of what was pronounced and what was not."""
 
     words: int = 0
     known: int = 0
@@ -130,7 +130,7 @@ class TextReport:
     folding: Folding | None = None
 
     def remarks(self) -> list[str]:
-        """Return what was skipped or read differently, a line each."""
+        """Return remarks on what was skipped or read differently, one line each."""
         pieces = [
             f"{plural(counts.total(), *_KINDS[kind])} ({names(counts)})"
             for kind, counts in self.skipped.items()
@@ -144,11 +144,11 @@ class TextReport:
         if self.capitals:
             lines.append(f"read as words though in capitals: {names(self.capitals)}")
         if self.cut_off:
-            lines.append(f"cut off, as the model found no end: {names(self.cut_off)}")
+            lines.append(f"cut off at the length limit: {names(self.cut_off)}")
         return lines
 
     def refusal(self) -> str:
-        """Return why a text without words is refused."""
+        """Return the error message for a text without words."""
         reason = "; ".join(self.remarks()) or "it is empty"
         return f"there is no word in the text that the model can read: {reason}"
 
@@ -181,8 +181,8 @@ class Reader:
     def words(self, line: str) -> Iterator[Example]:
         """Yield the words of a line.
 
-        A word alone on its line is taken whole, with hyphens at its edges (-ism), and so is a line
-        that the lexicon has (mr.).
+        A word alone on its line is kept whole, with hyphens at its edges (-ism), and so is a line
+        that the lexicon contains (mr.).
         """
         text = line.strip()
         kinds = [token.kind for token in tokens(_AFFIX.sub("", text))]
@@ -193,7 +193,7 @@ class Reader:
                 yield from piece.words
 
     def pieces(self, line: str) -> Iterator[Piece]:
-        """Cut a line into pieces, which concatenate to the line (with its numbers expanded)."""
+        """Split a line into pieces, which concatenate to the line (with its numbers expanded)."""
         words = [token for token in tokens(line) if token.kind == "word"]
         headline = len(words) > 1 and all(token.text.isupper() for token in words)
         if self._numbers:
@@ -224,7 +224,7 @@ class Reader:
             yield Piece(token.text)
 
     def _word(self, text: str, spell: bool) -> Iterator[Piece]:
-        """Cut a word at its hyphens and edge apostrophes, unless the lexicon has it with them."""
+        """Split a word at hyphens and edge apostrophes, unless the lexicon has it with them."""
         bare = text.strip(APOSTROPHES)
         before, _, after = text.partition(bare)
         for left, right in ((before, after), (before, ""), ("", after)):
@@ -249,13 +249,13 @@ class Reader:
         return piece
 
     def _spelled(self, text: str, before: str = "") -> Piece:
-        """Return a piece whose letters are pronounced by their names, *A.* in CMUDict."""
+        """Return a piece that is spelled out, by the names of its letters (*A.* in CMUDict)."""
         letters = [letter for letter in text if letter.isalpha()]
         spelled = [f"{x}." if self._is_known(f"{x}.") else x for x in letters]
         return self._piece(before + text, [before, *spelled] if before else spelled)
 
     def _piece(self, piece: str, words: list[str]) -> Piece:
-        """Return a piece with the words that are pronounced for it, if all of them can be."""
+        """Return a piece with its words to pronounce, or without any if one cannot be read."""
         examples = []
         for text in words:
             word = self._symbols(text)
@@ -270,7 +270,7 @@ class Reader:
         return bool(self._lexicon.pronunciations(self._symbols(word)))
 
     def _symbols(self, word: str) -> Symbols:
-        """Cut a word into symbols; none if it is too long to be a word."""
+        """Split a word into symbols; return none if it is too long to be a word."""
         try:
             return word_symbols(word.translate(self._plain), self._layout)
         except HardalignError:
@@ -283,7 +283,7 @@ def count(counts: Counter[str], text: str) -> None:
 
 
 def names(counts: Counter[str]) -> str:
-    """Name the most frequent texts, with their counts if above one."""
+    """List the most frequent texts, with their counts if above one."""
     shown = [shorten(name) + (f" × {n}" if n > 1 else "") for name, n in counts.most_common(8)]
     return ", ".join(shown) + (", …" if len(counts) > 8 else "")
 
@@ -293,9 +293,9 @@ class Word:
     """A pronounced word of a text."""
 
     text: str
-    """As it stands there."""
+    """As written in the text."""
     predictions: list[Prediction]
-    """One, or one for each letter of a spelled word."""
+    """One, or one for each letter of a word that is spelled out."""
 
     @property
     def known(self) -> bool:
@@ -330,22 +330,21 @@ def pronounce_text(
 ) -> Iterator[Line]:
     """Pronounce a text line by line, in constant memory.
 
-    Pronunciations whose symbols are separated by blanks are written in braces, as speech
-    synthesisers read them: {DH AH0} {K AE1 T}.
+    Pronunciations whose symbols are separated by spaces are written in braces, as speech
+    synthesisers expect: {DH AH0} {K AE1 T}.
 
     Args:
         predictor: A model of words.
         lines: The text.
-        spell_capitals: Whether words in capitals are spelled letter by letter.
-        numbers: Expands numbers and abbreviations; without it they are left as they are.
-        ipa: Whether ARPAbet is written as IPA.
-        search: How the model searches for its best answer.
+        spell_capitals: Whether words in capitals are spelled out.
+        numbers: Expands numbers and abbreviations; by default they are left as they are.
+        ipa: Whether to write ARPAbet as IPA.
+        search: How to search for the best pronunciation.
         report: Counts what was pronounced and what was not.
         threads: Number of threads.
 
     Raises:
-        HardalignError: If the model needs tags, or IPA is wanted of a model that does not write
-            ARPAbet.
+        HardalignError: If the model needs tags, or ``ipa`` is set and it does not write ARPAbet.
     """
     layout = predictor.description.format
     if ipa:
@@ -360,7 +359,7 @@ def pronounce_text(
             cache.clear()
         examples = {word.source: word for line in cut for piece in line for word in piece.words}
         new = [example for source, example in examples.items() if source not in cache]
-        # The first pronunciation in a dictionary is the usual one of small words (a, the, and).
+        # Of function words (a, the, and), a dictionary's first pronunciation is the usual one.
         answers = respond(predictor, new, search, exact=False, ranked=False, threads=threads)
         cache |= {word.source: best for word, (best, *_) in zip(new, answers, strict=True)}
         for pieces in cut:

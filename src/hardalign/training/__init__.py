@@ -1,4 +1,4 @@
-"""Training: the one road to a run, the loop, and where an interrupted run stands."""
+"""Training: the API, recipes, the loop, checkpoints and ensembles."""
 
 from __future__ import annotations
 

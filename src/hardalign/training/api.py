@@ -1,4 +1,4 @@
-"""``hardalign.train``: from data to a trained model; the command line takes this road too."""
+"""``hardalign.train``: from data to a trained model, also for the command line."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ from hardalign.training.recipe import settings_of
 from hardalign.training.run import RESUME, Note, Reporter, Run
 
 Data = str | Path | Iterable[Example] | Iterable[Sequence[str]]
-"""A file, examples (of ``load_corpus``), or rows such as ``("cat", "K AE T")``."""
+"""A file, examples (from ``load_corpus``), or rows such as ``("cat", "K AE T")``."""
 NONE = "none"
-"""What to call development data that there shall not be."""
+"""The value of ``dev`` for no development data."""
 MANY_UNSEEN = 0.02
-"""If a larger share of development sources has unknown letters, training says what may help."""
+"""Share of development sources with unknown letters above which training suggests remedies."""
 
 
 def train(
@@ -82,40 +82,40 @@ def train(
     >>> g2p("coat").text
     'K OW T'
 
-    After every epoch all is saved: an interrupted run goes on with ``resume=True``, and ends with
-    the very same weights. The folder is locked for as long as training takes.
+    A checkpoint is saved after every epoch: an interrupted run continues with ``resume=True``, and
+    ends with exactly the same weights. The folder is locked during training.
 
     Args:
-        train: Training data: a file, rows of strings, examples, or a corpus of ``load_corpus``. A
-            run of files or of a corpus is resumed without it.
-        dev: Development data, likewise, to measure and calibrate on (and, by the paper's recipe,
-            to stop by). A corpus has its own. None holds out a tenth of the training data, and
+        train: Training data: a file, rows of strings, examples, or a corpus from ``load_corpus``.
+            Not needed to resume a run on files or on a corpus.
+        dev: Development data, likewise, for evaluation and calibration (and, in the paper's recipe,
+            early stopping). A corpus has its own. None holds out a tenth of the training data, and
             ``"none"`` holds out nothing: the model's temperature is then 1.
         out: Folder for the model.
-        format: How files and rows spell an example, by name or as a ``Format``. None is that of
-            ``start``, or ``pairs``.
+        format: Format of files and rows, by name or as a ``Format``; by default that of ``start``,
+            or ``pairs``.
         allow_empty: Whether targets may be empty.
-        system: What to train; ``hardalign info`` lists the systems. None is that of ``start``, or
+        system: System to train (``hardalign info`` lists them); by default that of ``start``, or
             ``hard-hmm``.
-        size: ``"small"``, ``"large"``, or sizes of your own (whose ``system`` does not count, and
-            whose dropout the recipe leaves alone). None is that of ``start``, or ``"small"``.
-        recipe: ``"auto"`` decides by the amount of data; ``"paper"`` is the paper's.
-        seed: Weights, order and dropout follow from it.
-        members: How many models to train, with this seed and the next ones; several are an
+        size: ``"small"``, ``"large"``, or a ``ModelConfig`` (whose ``system`` is ignored, and whose
+            dropout the recipe leaves alone); by default that of ``start``, or ``"small"``.
+        recipe: ``"auto"`` adapts to the amount of data; ``"paper"`` is the paper's.
+        seed: Random seed of initial weights, data order and dropout.
+        members: Number of models to train, with consecutive seeds from this one on; several form an
             ensemble, which answers as one model.
-        processes: How many members to train at a time. With more than one, a script must be
-            importable: its work below ``if __name__ == "__main__"``.
-        start: A model of the same system and size whose weights to begin with. Its vocabulary is
-            extended by what is new in the training data.
+        processes: Number of members to train in parallel. With more than one, a script must be
+            importable, with its code under ``if __name__ == "__main__"``.
+        start: Model of the same system and size to fine-tune. Its vocabulary is extended by the new
+            symbols of the training data.
         device: ``"auto"``, ``"cpu"``, ``"cuda"`` or ``"mps"``.
-        resume: Go on with the run in the folder after its last complete epoch.
+        resume: Continue the run in the folder after its last complete epoch.
         overwrite: Replace the model in the folder.
-        reporter: Is told how training goes; nobody is, by default.
-        settings: Any field of ``ModelConfig`` or ``TrainingConfig`` that the recipe or the size
-            shall not decide: ``epochs=20``, ``batch_size=16``, ``dropout=0.3``, ``copying=True``.
+        reporter: Callbacks for progress and messages; by default none.
+        settings: Fields of ``ModelConfig`` or ``TrainingConfig`` that override the recipe and the
+            size: ``epochs=20``, ``batch_size=16``, ``dropout=0.3``, ``copying=True``.
 
     Raises:
-        HardalignError: If the data, a name or the folder is not as it must be.
+        HardalignError: If the data, a name or the folder is invalid.
     """
     reporter = reporter or Reporter()
     folder = Path(out)
@@ -129,7 +129,7 @@ def train(
         given = {"recipe": recipe, "seed": seed, "members": members, "system": system, "size": size}
         given = {name: one for name, one in given.items() if one not in (None, "auto", 0, 1)}
         return _resume(folder, given | check_settings(settings), processes, reporter)
-    # What is misspelled should not wait for the data to be read.
+    # Report misspelt settings before reading the data.
     chosen = check_settings(settings)
     TrainingConfig(recipe=recipe, seed=seed)
     TrainingConfig(seed=seed + max(members, 1) - 1)  # that of the last member
@@ -144,9 +144,9 @@ def train(
     letters = recipe == "auto" and begun is None
     data = _read_data(train, dev, layout, allow_empty, letters, reporter.note)
     if recipe == "paper" and not data.dev:
-        raise HardalignError("the paper's recipe stops by development data: give some")
+        raise HardalignError("the paper's recipe stops early on development data: give some")
 
-    # The settings, and all that is known of the model but its weights.
+    # The settings, and everything about the model but its weights.
     own, fine_tuned = not isinstance(base, str), begun is not None
     decided = settings_of(recipe, data.train, sizes, chosen, own_sizes=own, fine_tuned=fine_tuned)
     model = replace(sizes, **fields_of(ModelConfig, decided))
@@ -155,7 +155,7 @@ def train(
     if model.known_forms and training.hallucinate:
         raise HardalignError("a hallucinated lemma has no known forms; leave out one of the two")
     initial = None if start is None else Start.of(start, model)
-    hallucinate(data.train, min(training.hallucinate, 1), seed)  # complains first
+    hallucinate(data.train, min(training.hallucinate, 1), seed)  # raises its errors early
 
     forms = None
     if model.known_forms:
@@ -195,7 +195,7 @@ def train(
 
 @dataclass(frozen=True)
 class _Call:
-    """What an interrupted run needs to go on, besides its ``config.json``."""
+    """What resuming a run needs besides its ``config.json``."""
 
     train: str | None
     """A file; None for a corpus and for rows."""
@@ -206,14 +206,14 @@ class _Call:
 
 
 def _absolute(data: Data | Corpus | None) -> str | None:
-    """Return how to find data again from any folder; None for what is not a file."""
+    """Return the absolute path of a data file, for resuming from any folder; None if not a file."""
     if isinstance(data, str) and data in ("-", NONE):
         return NONE if data == NONE else None
     return str(Path(data).absolute()) if isinstance(data, (str, Path)) else None
 
 
 def _resume(folder: Path, given: dict[str, Any], processes: int, reporter: Reporter) -> Predictor:
-    """Go on with the run in a folder, without being told of what but for settings ``given``."""
+    """Resume the run in a folder from its records, with the settings ``given``."""
     own, path = read_description(folder), folder / RESUME
     size = next((name for name, one in SIZES.items() if one.decoder == own.model.decoder), None)
     kept = own.model.to_dict() | own.training.to_dict() | {"members": own.members, "size": size}
@@ -256,7 +256,7 @@ class _Examples(NamedTuple):
     format: Format
     origin: Origin
     dev_name: str
-    """What to call the development data in a message."""
+    """Name of the development data in messages."""
 
 
 def _read_data(
@@ -267,7 +267,7 @@ def _read_data(
     letters: bool,
     note: Note,
 ) -> _Examples:
-    """Read all that a run needs, before anything is written; with ``letters``, Hangul in them."""
+    """Read all data of a run; with ``letters``, Hangul syllables may be decomposed into letters."""
     held_out: list[Example] = []
     if isinstance(train, Corpus):
         if dev is not None:
@@ -308,26 +308,26 @@ def _hold_out(examples: list[Example], note: Note) -> tuple[list[Example], list[
         note("too few examples to hold some out: the temperature is 1")
         return examples, []
     note(
-        f"no --dev: {len(held_out)} of {len(examples)} examples are held out, to measure "
-        f"and to calibrate; --dev {NONE} trains on all"
+        f"no --dev: {len(held_out)} of {len(examples)} examples are held out for "
+        f"evaluation and calibration; --dev {NONE} trains on all"
     )
     return rest, held_out
 
 
 def _origin(data: Data, examples: list[Example]) -> FileOrigin:
-    # The name alone: where on this disk the file lies is nobody's business who gets the model.
+    # Only the name: whoever gets the model need not know where the file was on this disk.
     name = Path(data).name if isinstance(data, (str, Path)) else "memory"
     checksum = sha256(repr(examples).encode(errors="surrogatepass"))
     return FileOrigin(name, len(examples), checksum)
 
 
 def _is_held_out(example: Example) -> bool:
-    """Return whether an example is of the tenth that is held out; its source and tags decide."""
+    """Whether an example is in the held-out tenth, chosen by a hash of its source and tags."""
     return int(sha256(repr(example.key).encode(errors="surrogatepass"))[:8], 16) % 10 == 0
 
 
 def _read(data: Data, layout: Format, name: str, allow_empty: bool, note: Note) -> list[Example]:
-    """Read a file, or rows, which are called by their ``name`` in messages."""
+    """Read a file or rows; messages call rows by their ``name``."""
     if isinstance(data, (str, Path)):
         file, skipped = str(data), Skipped()
         examples = list(
@@ -351,7 +351,7 @@ def _read(data: Data, layout: Format, name: str, allow_empty: bool, note: Note) 
 
 
 def _check_dev(data: _Examples, indexer: Indexer) -> None:
-    """Refuse a development set that was plainly written in another format."""
+    """Refuse a development set that is clearly in another format."""
     source, pairs = indexer.vocabulary.source, list(training_pairs(data.dev))
     unknown = [source.unknown(one.source, one.tags) for one in data.dev]
     unwritable = [indexer.unwritable(pair) for pair in pairs]
@@ -372,15 +372,15 @@ def _check_dev(data: _Examples, indexer: Indexer) -> None:
 
 
 def _remarks(data: _Examples, description: Description) -> Iterator[str]:
-    """Yield what of the development set tells little, or what may help with it."""
+    """Yield warnings and advice about the development set."""
     model, of_all = description.model, f"of the {len(data.dev)} development sources"
     tags = defaultdict(set)
     for example in data.train:
         tags[example.source].add(example.tags)
     if known := sum(example.tags in tags[example.source] for example in data.dev):
         yield (
-            f"{known} {of_all} are in the training data too; what is right of them says nothing "
-            "about new words"
+            f"{known} {of_all} are in the training data too; their accuracy says nothing about "
+            "new words"
         )
     others = sum(bool(tags[example.source] - {example.tags}) for example in data.dev)
     if not (model.known_forms or description.training.hallucinate) and 2 * others > len(data.dev):
@@ -392,21 +392,21 @@ def _remarks(data: _Examples, description: Description) -> Iterator[str]:
     unseen = sum(bool(source.unknown(example.source)) for example in data.dev)
     if unseen > MANY_UNSEEN * len(data.dev):
         advice = "" if model.unk_dropout else "; --set unk_dropout=0.2 teaches how to read them"
-        if source.tags:  # in inflection most letters stay
+        if source.tags:  # in inflection most letters are copied
             can_copy = find_system(model.system).model.can_copy_oov and not model.copying
             advice = "; --set copying=true can write them" if can_copy else ""
         if advice:
-            yield f"{unseen} {of_all} have letters that the training data never shows{advice}"
+            yield f"{unseen} {of_all} have letters that never occur in the training data{advice}"
 
 
 def _layout(format_: str | Format | None, start: Format | None) -> Format:
-    """Return how data is read, in the way of the model to begin with, if there is one."""
+    """Return the format of the data, with the normalisation of the model to fine-tune, if any."""
     if isinstance(format_, str):
         layout = find_format(format_)
         return layout if start is None else as_read_by(start, layout)
     layout = format_ or start or FORMATS["pairs"]
     if start is not None and as_read_by(start, layout) != layout:
         raise HardalignError(
-            f"the model to begin with reads text as {start.treatment}; so must the data be read"
+            f"the model to fine-tune reads text as {start.treatment}; read the data the same way"
         )
     return layout

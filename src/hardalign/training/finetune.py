@@ -1,4 +1,4 @@
-"""Fine-tuning: training that begins with another model's weights, also for new symbols."""
+"""Fine-tuning: training from another model's weights, extended to new symbols."""
 
 from __future__ import annotations
 
@@ -16,36 +16,36 @@ from hardalign.model_folder import WEIGHTS, Tensors, find_model, load_folder
 from hardalign.systems.parameters import ALIGNER_TABLE, parameter_shapes
 
 SOURCES, TAGS = "encoder.embedding.weight", "tags.merge.weight"
-"""The tensors with a row for each source symbol, and with a column for each tag."""
+"""Tensors with a row per source symbol, and with a column per tag."""
 
 
 @dataclass(frozen=True)
 class Start:
-    """The weights to begin with."""
+    """The model to fine-tune."""
 
     name: str
-    """Of the model, with a checksum of its weights."""
+    """Its folder's name, with a checksum of its weights."""
     config: ModelConfig
     tensors: Tensors
     vocabulary: Vocabulary
 
     @classmethod
     def of(cls, model: str | Path, config: ModelConfig) -> Start:
-        """Read the weights of a model, by its folder or name, to train one of these settings."""
+        """Load a model, by folder or name, and check that it matches ``config``."""
         folder = find_model(model)
         tensors, description = load_folder(folder)
         for name, theirs in description.model.to_dict().items():
             ours = getattr(config, name)
             if theirs != ours and name not in LEARNING_ONLY:
                 raise HardalignError(
-                    f"{model}: cannot begin with its weights: its {name.replace('_', ' ')} is "
+                    f"{model}: cannot be fine-tuned: its {name.replace('_', ' ')} is "
                     f"{theirs}, not {ours}; train the same system and size"
                 )
         checksum = sha256((folder / WEIGHTS).read_bytes())[:12]
         return cls(f"{folder.name} sha256:{checksum}", config, tensors, description.vocabulary)
 
     def unknown(self, vocabulary: Vocabulary) -> str:
-        """Return in words which symbols of another vocabulary are new to the model."""
+        """Describe which symbols of another vocabulary are new to the model."""
         sides = (
             ("source", self.vocabulary.source, vocabulary.source.letters),
             ("target", self.vocabulary.target, vocabulary.target.letters),
@@ -57,9 +57,9 @@ class Start:
         )
 
     def extended(self, vocabulary: Vocabulary) -> Vocabulary:
-        """Return the model's vocabulary, followed by what is new in another.
+        """Return the model's vocabulary, followed by the new symbols of another.
 
-        Raises a ``HardalignError`` if the weights cannot be used with so many symbols.
+        Raises a ``HardalignError`` if the weights cannot be extended to them.
         """
         ours, theirs = self.vocabulary, vocabulary
         source = Alphabet(
@@ -74,19 +74,19 @@ class Start:
                 new = [*target.letters[len(ours.target.letters) :]]
                 new += source.tags[len(ours.source.tags) :]
                 raise HardalignError(
-                    f"a {self.config.system} model has other sizes with other numbers of symbols, "
+                    f"the sizes of a {self.config.system} model depend on its number of symbols, "
                     f"and the data have new ones, first {new[0]!r}: leave these out, or train "
-                    "from nothing"
+                    "from scratch"
                 )
         return joined
 
     def weights(self, fresh: Tensors, vocabulary: Vocabulary) -> Tensors:
-        """Return the model's weights, with fresh ones for what ``extended`` has added."""
+        """Return the model's weights, with fresh ones for the symbols that ``extended`` added."""
         weights = dict(fresh)
         old_source, new_source = self.vocabulary.source, vocabulary.source
         for name, old in self.tensors.items():
             if name == ALIGNER_TABLE:
-                continue  # it is learned from the training data, each time anew
+                continue  # always fitted anew to the training data
             new = np.array(fresh[name])
             if name == SOURCES:  # new letters come before the tags
                 numbers = np.arange(len(old_source))
@@ -110,12 +110,12 @@ def _joined(old: Symbols, new: Symbols) -> Symbols:
 
 
 def _by_target(name: str) -> bool:
-    """Return whether a tensor has a row for each target symbol."""
+    """Whether a tensor has a row per target symbol."""
     return name == "decoder.embedding.weight" or name.endswith((".output.weight", ".output.bias"))
 
 
 def _fixed(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return those sizes of a tensor that symbols do not change."""
+    """Return the sizes of a tensor that do not depend on the number of symbols."""
     if name == ALIGNER_TABLE:
         return ()
     if name == TAGS:

@@ -1,4 +1,4 @@
-"""The training loop, from the first step to the last: step, measure, keep, save, resume."""
+"""The training loop: steps, evaluation, weights to keep, checkpoints."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ from hardalign.training.run import (
 
 
 def train(run: Run, reporter: Reporter) -> Progress:
-    """Train a run to its end, from the last complete epoch if its folder has one.
+    """Train a run to its end, starting from the checkpoint in its folder if there is one.
 
-    After every epoch the folder holds a whole checkpoint and the weights that are kept: the last
-    ones, or by the paper's recipe those of the best epoch so far.
+    After every epoch the folder holds a complete checkpoint and the weights to keep: the last ones,
+    or in the paper's recipe those of the best epoch so far.
     """
     description, folder, pairs = run.description, run.folder, run.pairs
     config, device = description.training, find_device(run.device)
     with _torch_threads(config.threads or 1):
-        # A model, new, fine-tuned or as the last epoch left it.
+        # A new or fine-tuned model, or the one in the checkpoint.
         torch.manual_seed(config.seed)
         model = Network(description.model, description.vocabulary)
         model.count(pairs)
@@ -66,14 +66,14 @@ def train(run: Run, reporter: Reporter) -> Progress:
                 )
             _save_weights(run, model, progress)
 
-        if run.call is not None:  # an ensemble says it once for all members
+        if run.call is not None:  # an ensemble reports it once for all members
             reporter.note(described(run.examples, description.model, config))
         reporter.begin(progress, run)
         if progress.epoch and _ended(progress, config):
             reporter.note(f"{folder}: nothing was left to train after epoch {progress.epoch}")
         try:
             while not _ended(progress, config):
-                # Order and dropout of an epoch follow from the seed and the epoch's number.
+                # Order and dropout of an epoch depend only on the seed and the epoch's number.
                 started = time.perf_counter()
                 draw = random.Random(f"{config.seed} {progress.epoch}")
                 batches = shuffled_batches(pairs, config.batch_size, draw)
@@ -127,7 +127,7 @@ def _epoch(
     device: torch.device,
     reporter: Reporter,
 ) -> float:
-    """Make one pass over the training pairs; return the mean loss of a pair."""
+    """Train for one epoch; return the mean loss per pair."""
     model.train()
     losses: list[Tensor] = []
     done, total = 0, sum(map(len, batches))
@@ -140,7 +140,7 @@ def _epoch(
             group["lr"] = rate
         optimizer.zero_grad()
         loss = model.loss(collate(batch).to(device)).sum()
-        # The mean over pairs weighs every pair alike, and so estimates the gradient of the corpus
+        # The mean over pairs weights all pairs equally, and so estimates the gradient of the corpus
         # likelihood. The paper's code takes the mean over symbols, and clips its norm.
         parts = len(batch)
         if config.recipe == "paper":
@@ -149,7 +149,7 @@ def _epoch(
         if config.clip is not None:
             torch.nn.utils.clip_grad_norm_(model.parameters(), config.clip)
         optimizer.step()
-        losses.append(loss.detach())  # read at the end: a GPU does not wait for each
+        losses.append(loss.detach())  # read at the end, so as not to make a GPU wait
         done += len(batch)
         reporter.advance(done, total)
     return math.fsum(torch.stack(losses).tolist()) / total
@@ -164,7 +164,7 @@ def _check_loss(loss: float, epoch: int) -> None:
 
 
 class Scores(NamedTuple):
-    """How well a model does on the development set."""
+    """Development-set scores of a model."""
 
     log_likelihood: float
     """Mean over pairs."""
@@ -189,10 +189,10 @@ def development_scores(run: Run, model: Network) -> Scores | None:
 
 
 def _halve_or_keep(progress: Progress, config: TrainingConfig, scores: Scores) -> bool:
-    """Halve the rate after an epoch, if due, by the paper's recipe; return whether it is the best.
+    """Halve the learning rate if due in the paper's recipe; return whether the epoch is the best.
 
     The rate is halved when the log-likelihood has not improved for ``patience`` epochs. The best
-    epoch has the highest accuracy, then the smallest distance.
+    epoch has the highest accuracy, and among equals the smallest edit distance.
     """
     progress.stale += 1
     if progress.best_log_likelihood is None or scores.log_likelihood > progress.best_log_likelihood:

@@ -1,4 +1,4 @@
-"""One model, or an ensemble: the same run with several seeds, each in a folder of its own."""
+"""Train one model, or an ensemble: the same run with several seeds, each in its own folder."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ from hardalign.training.run import RESUME, Reporter, Row, Run, open_folder
 
 
 def train_run(run: Run, reporter: Reporter, processes: int = 1) -> None:
-    """Train a model or the members of an ensemble into a locked folder, and calibrate it.
+    """Train and calibrate a model, or the members of an ensemble, in a locked folder.
 
-    The first member has the run's seed, each other the next one; ``processes`` of them are trained
-    at a time. Members that are complete are not trained again when the run is resumed.
+    Members have consecutive seeds, starting with the run's; ``processes`` of them are trained in
+    parallel. Resuming skips complete members.
     """
     with locked(run.folder, f"train {uuid.uuid4()}"):
         run = open_folder(run, reporter.note)
@@ -56,7 +56,7 @@ def train_run(run: Run, reporter: Reporter, processes: int = 1) -> None:
             if unspellable := sum(1 for _ in training_pairs(run.dev)) - len(run.dev_pairs):
                 targets = plural(unspellable, "development target has", "development targets have")
                 reporter.note(
-                    f"{targets} symbols never seen in training: wrong whatever is predicted, and "
+                    f"{targets} symbols never seen in training: always counted as wrong, and "
                     "left out of the development log-likelihood"
                 )
             epochs = train(run, reporter).epoch
@@ -101,7 +101,7 @@ def _calibrate(run: Run) -> None:
 
 
 def join(*models: str | Path, out: str | Path) -> Predictor:
-    """Make an ensemble of models that were trained one by one on the same data, and load it.
+    """Combine models trained separately on the same data into an ensemble, and load it.
 
     >>> hardalign.join("runs/seed0", "runs/seed1", "runs/seed2", out="runs/three")
 
@@ -117,7 +117,7 @@ def join(*models: str | Path, out: str | Path) -> Predictor:
     """
     folders = [find_model(model) for model in models]
     if len(folders) < 2:
-        raise HardalignError("an ensemble has at least two models")
+        raise HardalignError("an ensemble needs at least two models")
     descriptions = [read_description(folder) for folder in folders]
     first = descriptions[0]
     for folder, own in zip(folders, descriptions, strict=True):
@@ -125,8 +125,8 @@ def join(*models: str | Path, out: str | Path) -> Predictor:
             raise HardalignError(f"{folder}: is an ensemble itself; name its members")
         if what := differing(first, own):
             raise HardalignError(
-                f"{folder}: has another {what} than {folders[0]}; only models that were trained "
-                "alike, on the same data, can be joined"
+                f"{folder}: has a different {what} from {folders[0]}; only models trained alike, "
+                "on the same data, can be joined"
             )
     out = Path(out)
     with locked(out, f"join {uuid.uuid4()}"):
@@ -176,21 +176,20 @@ def _train_in_processes(runs: Sequence[Run], processes: int, reporter: Reporter)
                 reporter.note(f"{folder.name}: {text}")
     finally:
         for _, process in running.values():
-            process.kill()  # every file is written whole or not at all
+            process.kill()  # safe, as files are written atomically
             process.join()
 
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Block Ctrl-C, for processes started meanwhile too, from their first moment on.
+    """Block Ctrl-C, also in processes started meanwhile, from their first moment on.
 
-    It is for this process, which ends them; one that gets it while it still imports would end with
-    a traceback.
+    This process handles it and ends them; interrupted in its imports, a child prints a traceback.
     """
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
-    resource_tracker.ensure_running()  # it would be started with the first process, and unblock
+    resource_tracker.ensure_running()  # starting it with the first process would unblock
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -199,8 +198,8 @@ def _interrupts_held() -> Iterator[None]:
 
 
 def _work(run: Run, connection: Connection) -> None:
-    """Train one member in a process of its own."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # where it could not be held
+    """Train one member, in its own process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # where it could not be blocked
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         train_run(run, _Sender(connection))
@@ -216,7 +215,7 @@ def _end_with_parent() -> None:
 
 
 class _Sender(Reporter):
-    """Tells another process, of an epoch in one line."""
+    """Sends notes, and a line per epoch, to the parent process."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

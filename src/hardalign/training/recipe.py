@@ -1,8 +1,8 @@
-"""Recipes: what decides epochs, batches, learning rates and dropout.
+"""Recipes, which set epochs, batch size, learning rate and dropout.
 
-``auto`` looks at how much data there is: Adam, a tenth of the steps to warm up, then one cosine to
-zero over a fixed number of epochs; the last weights are kept, so that development data serves for
-measuring and calibrating only. ``paper`` is that of Wu, Shapiro & Cotterell (2018): Adam at 0.001,
+``auto`` adapts to the amount of data: Adam, warm-up for a tenth of the steps, then cosine decay to
+zero over a fixed number of epochs; the last weights are kept, so development data serves only for
+evaluation and calibration. ``paper`` is that of Wu, Shapiro & Cotterell (2018): Adam at 0.001,
 halved after every epoch that does not improve the development log-likelihood, until it is below
 1e-5; the epoch with the best development accuracy is kept.
 """
@@ -22,7 +22,7 @@ from hardalign.systems import find_system
 
 PAPER = {"epochs": 50, "batch_size": 20, "learning_rate": 1e-3}
 CLIP = 5.0
-"""The norm at which the gradient of size large is clipped, as in the paper's code."""
+"""Maximum gradient norm for size large, as in the paper's code."""
 
 _DECIDED = ("epochs", "batch_size", "learning_rate", "dropout", "state_dropout", "symbol_dropout")
 _BY_PAIRS = (
@@ -34,7 +34,7 @@ _BY_PAIRS = (
 AUTO: list[tuple[float, dict[str, Any]]] = [
     (below, dict(zip(_DECIDED, values, strict=False))) for below, *values in _BY_PAIRS
 ]
-"""For fewer pairs than this, these settings; figures in ``docs/results.md``."""
+"""Settings for fewer pairs than a threshold; figures in ``docs/results.md``."""
 INFLECTION: dict[str, Any] = {
     "epochs": 14,
     "batch_size": 20,
@@ -42,19 +42,19 @@ INFLECTION: dict[str, Any] = {
     "dropout": 0.3,
     "tags": "beside",
 }
-"""With tags, from ``FEW_FORMS`` pairs on."""
+"""Settings for data with tags, from ``FEW_FORMS`` pairs on."""
 FEW_FORMS = 1_000
 FEW_INFLECTION = {"copying": True, "tags": "inside", "hallucinate": 4_000}
-"""With fewer, besides; the hallucinated ones count as pairs."""
+"""With fewer, in addition to ``AUTO``; hallucinated examples count as pairs."""
 VERY_FEW_FORMS, VERY_FEW_HALLUCINATED = 200, 1_500
 LARGE_RATE = 0.0015
-"""The largest learning rate of size large."""
+"""Maximum learning rate for size large."""
 
 
 def decide(recipe: Recipe, pairs: int, size: ModelConfig, tagged: bool) -> dict[str, Any]:
-    """Return the settings that a recipe has for so many training pairs and a model of this size.
+    """Return a recipe's settings for a number of training pairs and a model size.
 
-    ``tagged`` says whether sources have tags that can be beside them, as in inflection.
+    ``tagged`` says whether sources have tags that can be set beside them, as in inflection.
     """
     large = size.encoder_layers > 1 or size.decoder >= 400
     if recipe == "paper":
@@ -87,8 +87,8 @@ def settings_of(
 ) -> dict[str, Any]:
     """Return the settings that the recipe or the user decides; all others are those of ``sizes``.
 
-    Nothing that is ``chosen`` is left to the recipe, nor what the system cannot do, what the model
-    to be ``fine_tuned`` is already, or anything about sizes that are the user's own.
+    The recipe does not override what the user has ``chosen``, what the model to be ``fine_tuned``
+    already fixes or the user's ``own_sizes``, and does not set what the system cannot do.
     """
     kind = find_system(sizes.system).model
     tagged = kind.can_set_tags_beside and any(example.tags for example in examples)
@@ -105,7 +105,7 @@ def settings_of(
 
 
 def _inflects(examples: Sequence[Example]) -> bool:
-    """Return whether sources share stems with their targets, so that others can be made up."""
+    """Whether sources share stems with their targets, so that examples can be hallucinated."""
     try:
         hallucinate(examples, 1, 0)
     except HardalignError:
@@ -114,7 +114,7 @@ def _inflects(examples: Sequence[Example]) -> bool:
 
 
 def described(pairs: int, model: ModelConfig, training: TrainingConfig) -> str:
-    """Return what was decided, in a line for the user."""
+    """Summarise the settings for the user, in one line."""
     parts = [
         plural(training.epochs, "epoch", "epochs"),
         f"batch {training.batch_size}",
@@ -131,7 +131,7 @@ def described(pairs: int, model: ModelConfig, training: TrainingConfig) -> str:
 
 
 def cosine_rate(config: TrainingConfig, step: int, steps: int) -> float:
-    """Return the learning rate of a step, counted from 0: up to the peak, then down to zero."""
+    """Return the learning rate of a step, from 0: linear warm-up, then cosine decay to zero."""
     done = (step + 1) / (steps + 1)
     if done < config.warmup:
         return config.learning_rate * done / config.warmup

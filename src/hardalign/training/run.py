@@ -1,8 +1,8 @@
-"""A run of training: what is trained and on what, its folder, and where it stands.
+"""A training run: its settings and data, folder, checkpoint and progress.
 
-The checkpoint is one file, replaced as a whole after every epoch, so that weights, optimizer and
-progress never disagree. Random numbers need no saving: each epoch draws its own from the seed and
-the epoch's number.
+The checkpoint is one file, replaced atomically after every epoch, so that weights, optimizer and
+progress never disagree. Random states need no saving: each epoch is seeded from the seed and the
+epoch's number.
 """
 
 from __future__ import annotations
@@ -62,14 +62,14 @@ RESUME = "resume.json"
 """Where the data of an unfinished run is, for ``train --resume DIR``."""
 FILES = (CHECKPOINT, WEIGHTS, METRICS, RESUME, VOCABULARY, KNOWN_FORMS, CONFIG)
 _MOMENTS = ("exp_avg", "exp_avg_sq", "step")
-"""What Adam keeps of each parameter."""
+"""Adam's state per parameter."""
 
 Note = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Run:
-    """Everything that decides the outcome of a run. It can travel to another process."""
+    """Everything that determines the outcome of a run; can be sent to another process."""
 
     folder: Path
     description: Description
@@ -77,7 +77,7 @@ class Run:
     dev: list[Example]
     device: str = "auto"
     start: Start | None = None
-    """The weights to begin with; None for random ones."""
+    """The model to fine-tune; None to train from scratch."""
     resume: bool = False
     overwrite: bool = False
     call: dict[str, Any] | None = None
@@ -90,7 +90,7 @@ class Run:
 
     @cached_property
     def pairs(self) -> list[Encoded]:
-        """The training pairs, hallucinated ones among them."""
+        """The training pairs, including hallucinated ones."""
         config = self.description.training
         examples = [*self.train, *hallucinate(self.train, config.hallucinate, config.seed)]
         return [self._indexer.pair(pair) for pair in training_pairs(examples)]
@@ -129,14 +129,14 @@ class Row(TypedDict):
 
 @dataclass
 class Progress:
-    """How far training has come, and what it has seen on the development set."""
+    """The progress of training, with the best development scores so far."""
 
     learning_rate: float
     epoch: int = 0
     """Epochs completed."""
     best_log_likelihood: float | None = None
     stale: int = 0
-    """Epochs that have not improved on it, since the rate was last halved."""
+    """Epochs without improvement on it since the rate was last halved."""
     best_epoch: int = 0
     """The epoch whose weights are kept; 0 before the first."""
     best_acc: float = -1.0
@@ -145,16 +145,16 @@ class Progress:
 
 
 class Reporter:
-    """Base class for callbacks of training; does nothing."""
+    """Base class for training callbacks; does nothing."""
 
     def note(self, text: str) -> None:
         """A message for the user."""
 
     def begin(self, progress: Progress, run: Run) -> None:
-        """Training starts, or goes on after ``progress``, which is kept up to date."""
+        """Training starts, or resumes after ``progress``, which is updated in place."""
 
     def advance(self, pairs: int, total: int) -> None:
-        """That many of an epoch's pairs are done."""
+        """So far ``pairs`` of the ``total`` pairs of the epoch are done."""
 
     def epoch(self, row: Row) -> None:
         """An epoch is complete and saved; ``row`` is a line of ``metrics.jsonl``."""
@@ -164,7 +164,7 @@ class Reporter:
 
 
 def restore_checkpoint(folder: Path, model: Network, optimizer: optim.Optimizer) -> Progress | None:
-    """Put model and optimizer back to where the last complete epoch left them; None before it."""
+    """Restore model and optimizer from the checkpoint in a folder; None if there is none."""
     path = folder / CHECKPOINT
     if not path.exists():
         return None
@@ -198,7 +198,7 @@ def restore_checkpoint(folder: Path, model: Network, optimizer: optim.Optimizer)
 def save_checkpoint(
     folder: Path, model: Network, optimizer: optim.Optimizer, progress: Progress
 ) -> None:
-    """Commit an epoch: the lines of the metrics first, then the one file that decides."""
+    """Commit an epoch: write the metrics first, then the checkpoint, which decides."""
     lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in progress.history)
     write_bytes(folder / METRICS, "".join(lines).encode())
     tensors = {f"model.{name}": array for name, array in arrays(model).items()}
@@ -227,9 +227,9 @@ def arrays(model: Network) -> dict[str, NDArray[Any]]:
 
 
 def open_folder(run: Run, note: Note = lambda _: None) -> Run:
-    """Create, overwrite or resume the folder of a run, which is locked, and describe the run in it.
+    """Create, overwrite or resume the locked folder of a run, and write its description.
 
-    Returns the run with the number of threads that it has, or had before.
+    Returns the run with its number of threads: as given, as before, or the default.
     """
     folder, description = run.folder, run.description
     with os_errors_named(folder, "written"):
@@ -271,14 +271,14 @@ def remove_model(folder: Path) -> None:
             path.unlink(missing_ok=True)
     for member in members:
         (member / LOCK).unlink(missing_ok=True)
-        with suppress(OSError):  # somebody keeps something there
+        with suppress(OSError):  # it has other files
             member.rmdir()
 
 
 def default_threads() -> int:
-    """Return 2, as more gain nothing, where waiting threads do not spin for long; otherwise 1.
+    """Return 2 if waiting threads do not spin for long, otherwise 1; more than 2 gain nothing.
 
-    Beside a busy process two spinning threads train at a tenth of the speed of one. The command
+    Beside a busy process, two spinning threads train at a tenth of the speed of one. The command
     line limits the spin; a program that imports hardalign decides for itself.
     """
     patient = os.environ.get("OMP_WAIT_POLICY", "").lower() == "passive"
@@ -288,8 +288,8 @@ def default_threads() -> int:
 
 
 def _resumed(folder: Path, now: Description, existing: set[str], note: Note) -> Description:
-    """Return the description of a run that goes on; refuse to go on with another run."""
-    if CONFIG not in existing:  # a run that was killed while it began, or somebody else's files
+    """Return the description of a resumed run; refuse to resume a different run."""
+    if CONFIG not in existing:  # a run killed at its start, or somebody else's files
         begun = description_files(now)
         for name in sorted(existing & set(FILES)):
             if name not in begun or read_bytes(folder / name) != begun[name]:
@@ -303,8 +303,8 @@ def _resumed(folder: Path, now: Description, existing: set[str], note: Note) -> 
     if CHECKPOINT in existing and threads != before.training.threads:
         note(
             f"{folder}: was trained with {before.training.threads or 'other'} threads until now; "
-            "with another number the weights can differ in their last digits from those of a run "
-            "that was not interrupted"
+            "with a different number the weights can differ in the last digits from those of an "
+            "uninterrupted run"
         )
     # What may change: threads, more epochs by the paper's recipe, members, the name of the base.
     training = replace(now.training, threads=threads)
@@ -323,14 +323,14 @@ def _resumed(folder: Path, now: Description, existing: set[str], note: Note) -> 
         old, new = getattr(before, one.name), getattr(now, one.name)
         if old != new:
             raise HardalignError(
-                f"{folder}: cannot resume, its {one.name} was another: {_difference(old, new)}; "
+                f"{folder}: cannot resume with different {one.name}: {_difference(old, new)}; "
                 "give the same options, or start anew with --overwrite"
             )
     return now
 
 
 def _difference(old: Any, new: Any) -> str:
-    """Return the first setting that differs, as it was and as it is."""
+    """Return the first setting that differs, with its old and new value."""
     name = ""
     if hasattr(old, "to_dict") and hasattr(new, "to_dict"):
         before, now = old.to_dict(), new.to_dict()

@@ -1,6 +1,6 @@
-// The JSON API; the page docs describes it.
+// Client of the JSON API, which the page docs describes.
 
-/** What the server refused, in its own words. */
+/** A refused request, with the server's message. */
 export class Refused extends Error {
   constructor(message, status) {
     super(message);
@@ -13,12 +13,12 @@ export function getModels() {
   return request("models");
 }
 
-/** The API itself, as OpenAPI has it. */
+/** The OpenAPI description of the API. */
 export function getDescription() {
   return request("openapi.json");
 }
 
-/** Ask a question; the signal can take it back. */
+/** Post a question; the signal can cancel it. */
 export function post(path, question, signal) {
   return request(path, {
     method: "POST",
@@ -28,12 +28,12 @@ export function post(path, question, signal) {
   });
 }
 
-/** Ask a model for words. */
+/** Predict words. */
 export async function predict(question, signal) {
   return (await post("predict", question, signal)).answers;
 }
 
-/** A refusal as a sentence about the only word of a question. */
+/** The message of a refusal, reworded for a question with a single word. */
 export function explain({ message }) {
   return message.replace(/^words\[0\](:? )/, (_, colon) => (colon === " " ? "This word " : ""));
 }

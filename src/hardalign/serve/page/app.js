@@ -1,4 +1,4 @@
-// The page: a word is asked as it is typed, of one model or of two side by side.
+// The page: predictions as you type, from one model or two side by side.
 
 import { explain, getModels, predict } from "./api.js";
 import { debounced, make } from "./dom.js";
@@ -7,8 +7,8 @@ import { setUpList } from "./list.js";
 import { announcement, panel } from "./panel.js";
 import { setUpTags, spellOut } from "./tags.js";
 
-const PAUSE = 120; // milliseconds without a key, before a word is asked
-const HUSH = 700; // milliseconds without a new answer, before one is read out
+const PAUSE = 120; // milliseconds without typing before a word is predicted
+const HUSH = 700; // milliseconds without a new answer before the last is read out
 const CANDIDATES = 5;
 
 const find = (id) => document.getElementById(id);
@@ -23,14 +23,14 @@ const readOut = debounced(HUSH, () => {
 const tags = setUpTags(() => later());
 const later = debounced(PAUSE, ask);
 
-/** The models that are chosen: one, or two to compare. */
+/** The selected models: one, or two to compare. */
 function selectedModels() {
   const names = new Set([model.value, beside.value]);
   return models.filter(({ name }) => names.has(name))
     .sort((a) => (a.name === model.value ? -1 : 1));
 }
 
-/** Ask about what is typed. An answer that comes after a newer question is dropped. */
+/** Predict the word typed. An answer that arrives after a newer question is dropped. */
 async function ask() {
   asking.abort();
   asking = new AbortController();
@@ -68,7 +68,7 @@ function show(selected, settled) {
     const lost = silent(answer);
     if (lost.length) {
       const letters = lost.map((run) => `“${run}”`).join(", ");
-      troubles.push([selected[k].name, `Nothing came from ${letters}: perhaps that was lost.`]);
+      troubles.push([selected[k].name, `Nothing came from ${letters}, which may have been lost.`]);
     }
   });
   find("welcome").hidden = selected.length > 0;
@@ -80,7 +80,7 @@ function show(selected, settled) {
   readOut();
 }
 
-/** Three letters or more in a row from which nothing of the model's best answer came. */
+/** Runs of three or more letters to which nothing in the model's best answer is aligned. */
 function silent({ origin, predictions: [best] }) {
   if (origin === "lexicon" || !best?.alignment) return [];
   const heard = new Set(best.alignment.pairs.map(([source]) => source));
@@ -92,7 +92,7 @@ function silent({ origin, predictions: [best] }) {
   return runs.filter((run) => run.length >= 3).map((run) => run.join(""));
 }
 
-/** A kind word about symbols that the model does not know. */
+/** A note about symbols that the model does not know. */
 function doubt({ source_separator: separator }, { source, unknown }) {
   if (separator === " " && !source.trim().includes(" ") && [...source.trim()].length > 1) {
     return `This model reads symbols with blanks between them: ${[...source.trim()].join(" ")}`;
@@ -101,7 +101,7 @@ function doubt({ source_separator: separator }, { source, unknown }) {
   return `The model has never seen ${names} in training, so this is a guess.`;
 }
 
-/** Show what is to be said next to the input; whose it is, unless all models say the same. */
+/** Show notes next to the input, with the models they are about unless these are all. */
 function note(troubles, count) {
   const texts = [...new Set(troubles.map(([, text]) => text))];
   notes.replaceChildren(...texts.map((text) => {
@@ -110,7 +110,7 @@ function note(troubles, count) {
   }));
 }
 
-/** Keep the question in the address, to be sent to others or come back to. */
+/** Keep the question in the URL, to share or bookmark. */
 function remember() {
   const state = new URLSearchParams({ word: word.value });
   if (models.length > 1) state.set("model", model.value);
@@ -129,7 +129,7 @@ function turn() {
   }
 }
 
-/** Offer words that the model can spell, for those who have none at hand. */
+/** Offer example words that the model can spell. */
 function offerExamples([{ examples }]) {
   const buttons = examples.map((text) => {
     const [lemma, chosen] = tags.split(text);
@@ -167,7 +167,7 @@ async function begin() {
   }
   const options = () => models.map(({ name }) => make("option", { value: name }, name));
   model.append(...options());
-  beside.append(make("option", { value: "" }, "no other"), ...options());
+  beside.append(make("option", { value: "" }, "none"), ...options());
   find("comparison").hidden = models.length < 2;
   const state = new URLSearchParams(location.search);
   for (const [input, key] of [[model, "model"], [beside, "with"]]) {

@@ -1,4 +1,4 @@
-// The API to be read: openapi.json as sections and tables, and real answers as examples.
+// API documentation: openapi.json as sections and tables, with real answers as examples.
 
 import { getDescription, getModels, post } from "./api.js";
 import { make } from "./dom.js";
@@ -40,13 +40,13 @@ function object([name, schema]) {
   return make("section", { id: name }, make("h3", {}, name), make("p", {}, schema.description), fields(schema));
 }
 
-/** JSON for people: an object a line for each of its fields, a list of plain values in one line. */
+/** Pretty-print JSON: one line per field, and lists of plain values on one line. */
 function pretty(value) {
   return JSON.stringify(value, null, 2).replace(/\[\s+([^[\]{}]*?)\s+\]/g,
     (_, list) => `[${list.replace(/\s*\n\s*/g, " ")}]`);
 }
 
-/** A question as curl asks it, with its answer. */
+/** A question as a curl command, with its answer. */
 async function example(path, question) {
   const command = `curl ${new URL(path.slice(1), location.href)} -H 'Content-Type: application/json' \\
      -d '${JSON.stringify(question)}'`;
@@ -54,7 +54,7 @@ async function example(path, question) {
   return make("pre", { tabIndex: 0 }, `${command}\n\n${pretty(answer)}`);
 }
 
-/** A question: an example, what to send, what comes back. */
+/** The section of a POST path: example, request and answer. */
 async function section(path, { summary, requestBody, responses }, question, schemas) {
   const [sent, got] = [schemaOf(requestBody), schemaOf(responses[200])];
   return make("section", { id: nameOf(sent) }, make("h2", {}, make("code", {}, `POST ${path}`)),
@@ -80,7 +80,7 @@ async function begin() {
     find("paths").append(
       ...await Promise.all(posts.map(([path, { post: asked }]) => section(path, asked, questions[path], schemas))),
       make("h2", {}, "GET"),
-      table(["Path", "Answer", "What"], gets.map(([path, { get }]) => {
+      table(["Path", "Answer", "Description"], gets.map(([path, { get }]) => {
         const schema = schemaOf(get.responses[200]);
         return [path, schema.$ref ? type(schema) : Object.keys(get.responses[200].content), get.summary];
       })),

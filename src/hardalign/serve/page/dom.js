@@ -1,6 +1,6 @@
 // Small helpers for making elements and showing numbers.
 
-/** Make an element; what is not a property of its kind becomes an attribute. */
+/** Make an element; properties that it does not have are set as attributes. */
 export function make(tag, properties = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {
@@ -11,14 +11,14 @@ export function make(tag, properties = {}, ...children) {
   return element;
 }
 
-/** A probability for people: 98.2%, and no more certainty than there is. */
+/** Format a probability as a percentage, never rounded to 0% or 100%. */
 export function percent(probability) {
   if (probability > 0.9995) return "> 99.9%";
   if (probability < 0.0005) return "< 0.1%";
   return `${(100 * probability).toFixed(1)}%`;
 }
 
-/** Call a function once calls to it have paused for some milliseconds. */
+/** Debounce a function: call it once calls have paused for some milliseconds. */
 export function debounced(milliseconds, call) {
   let timer;
   return () => {

@@ -1,4 +1,4 @@
-// An alignment as a heat map: a real table, whose cells the arrow keys reach.
+// An alignment as a heat map: a real table, navigable with the arrow keys.
 
 import { make, percent } from "./dom.js";
 
@@ -18,7 +18,7 @@ const MOVES = {
   ArrowRight: [0, 1],
 };
 
-/** Give the maps of several panels columns of the same width, in the same places. */
+/** Line up the columns of several panels' maps: same widths, same positions. */
 export function lineUp(panels, predictions) {
   const labels = predictions.flatMap(({ alignment }) => alignment.target).map((text) => [...text].length);
   const columns = predictions.map(({ alignment: { tags, source } }) => tags.length + source.length + 2);
@@ -27,7 +27,7 @@ export function lineUp(panels, predictions) {
   panels.classList.toggle("wide", Math.max(...columns) > WIDE);
 }
 
-/** A place to scroll in, which shows that there is more, and takes the other maps along. */
+/** A scroll container that indicates hidden content and scrolls the other maps along. */
 function scroller(table) {
   const place = make("div", { className: "scroll" }, table);
   const mark = () => {
@@ -45,7 +45,7 @@ function scroller(table) {
   return place;
 }
 
-/** Draw an alignment; a line below tells the weight of the cell under the pointer or the focus. */
+/** Draw an alignment; a line below shows the weight of the hovered or focused cell. */
 export function heatmap(alignment) {
   const columns = [
     { text: BEGIN, name: "the beginning", frame: true },
@@ -85,7 +85,7 @@ export function heatmap(alignment) {
     table.addEventListener(event, ({ target }) => {
       const cell = target.closest("td");
       if (!cell) return;
-      // A passing pointer does not take the place of the cell that has the focus.
+      // Hovering takes the focus away from a cell, so that only one is marked.
       if (!lasting && table.contains(document.activeElement)) document.activeElement.blur();
       show([cell.parentElement.sectionRowIndex, cell.cellIndex - 1]);
     });
@@ -132,7 +132,7 @@ function heading(table, j) {
   return table.tHead.rows[0].cells[j + 1];
 }
 
-/** The first row's largest weight: where the eye begins. */
+/** The initial cell: the largest weight of the first row. */
 function first(weights) {
   return [0, weights[0].indexOf(Math.max(...weights[0]))];
 }

@@ -1,4 +1,4 @@
-// A list of words: predicted part by part, shown as a table, copied or downloaded as TSV.
+// A list of words: predicted in parts, shown as a table, copied or downloaded as TSV.
 
 import { explain, predict, Refused } from "./api.js";
 import { make, percent } from "./dom.js";
@@ -15,7 +15,7 @@ const KEEP = {
   new: (row) => !row.known,
 };
 
-/** Wire up the section of lists; selectedModels() gives the models to ask. */
+/** Wire up the list section; selectedModels() returns the models to ask. */
 export function setUpList(selectedModels) {
   const find = (id) => document.getElementById(id);
   const [form, area, notes, table] = ["list-form", "list", "list-notes", "table"].map(find);
@@ -70,7 +70,7 @@ export function setUpList(selectedModels) {
     show();
   }
 
-  /** The rows that are wanted, in the order that is wanted. */
+  /** The selected rows, in the selected order. */
   function wanted() {
     const kept = rows.filter(KEEP[which.value]);
     const sign = { ascending: 1, descending: -1 }[order];
@@ -112,7 +112,7 @@ export function setUpList(selectedModels) {
   });
 }
 
-/** Answers or, for words that were refused, the reasons; what is too much is asked in halves. */
+/** Answers, or errors for words that were refused; a part that was refused is split in half. */
 async function ask(model, words, signal) {
   try {
     const answers = await predict({ model: model.name, words, nbest: 1 }, signal);
@@ -127,8 +127,7 @@ async function ask(model, words, signal) {
   return [...first, ...await ask(model, words.slice(half), signal)];
 }
 
-/** A word and its answers: whether they differ, and how sure the least sure model is; what is
- * known is sure. */
+/** A word and its answers: whether they differ, and the lowest certainty (known words are certain). */
 function weigh(word, answers) {
   const differ = answers.some(({ text }) => text !== answers[0].text);
   const least = Math.min(...answers.map(certainty));
@@ -142,7 +141,7 @@ function certainty({ error, origin, log_prob: logProb }) {
   return origin === "lexicon" ? 0 : logProb;
 }
 
-/** A line of TSV: the word, and of each model what it says, how surely, and the IPA if it has it. */
+/** A line of TSV: the word and, for each model, its prediction, log-probability and any IPA. */
 function write({ word, answers }, models) {
   const fields = answers.flatMap((one, k) => {
     const sure = one.origin === "lexicon" ? "known" : one.log_prob?.toFixed(6);
@@ -168,7 +167,7 @@ function summary(rows, models, blank) {
   ].filter(Boolean).join(" ");
 }
 
-/** A table of rows; a click on a probability's head sorts by the least sure, the surest, or not. */
+/** A table of rows; a click on a probability header sorts by it: ascending, descending, not at all. */
 function draw(rows, models, order, sort) {
   const next = { none: "ascending", ascending: "descending", descending: "none" }[order];
   const probability = () => {

@@ -1,4 +1,4 @@
-// What one model says to a word: its prediction, the candidates, and where the symbols came from.
+// One model's answer to a word: prediction, candidates and alignment.
 
 import { make, percent } from "./dom.js";
 import { heatmap } from "./heatmap.js";
@@ -6,7 +6,7 @@ import { heatmap } from "./heatmap.js";
 const EMPTY = "(nothing)";
 let panels = 0;
 
-/** Draw the answer of a model. */
+/** Draw a model's answer. */
 export function panel(model, answer) {
   const [best] = answer.predictions;
   const map = make("div");
@@ -22,12 +22,12 @@ export function panel(model, answer) {
     make("div", {}, candidates(answer, show), ...note), map);
 }
 
-/** A pronunciation in IPA, where there is one. */
+/** The IPA of a pronunciation, if there is one. */
 export function ipa({ ipa: text }) {
   return text ? [make("span", { className: "ipa", lang: "und-fonipa" }, text)] : [];
 }
 
-/** A mark for what a lexicon gave, with what it means. */
+/** A mark, with a tooltip, for what comes from the lexicon. */
 export function mark({ origin }) {
   const title = "from the lexicon";
   return origin === "lexicon" ? [make("abbr", { className: "known", title }, "known")] : [];
@@ -42,7 +42,7 @@ function candidates({ predictions }, show) {
     bar.style.setProperty("--share", probability);
     const choice = make("input", { type: "radio", name: `candidate-${panels}`, checked: k === 0 });
     choice.addEventListener("change", () => show(prediction));
-    const cut = prediction.finished ? "" : " … cut off, as no end came";
+    const cut = prediction.finished ? "" : " … cut off at the length limit";
     return make("label", { className: "candidate" }, choice,
       make("span", { className: "text", dir: "auto" }, (prediction.text || EMPTY) + cut,
         ...ipa(prediction), ...mark(prediction)),

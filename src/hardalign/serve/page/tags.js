@@ -1,8 +1,8 @@
-// The field of tags, for models that were trained with them.
+// The tags field, for models that were trained with tags.
 
 import { make } from "./dom.js";
 
-// Names of the commonest tags of UniMorph; any other tag stands for itself.
+// Names of the most common UniMorph tags; other tags are shown as they are.
 const NAMES = {
   ADJ: "adjective", ADV: "adverb", N: "noun", PROPN: "proper noun", V: "verb",
   "V.CVB": "converb", "V.MSDR": "verbal noun", "V.PTCP": "participle", NFIN: "infinitive",
@@ -23,7 +23,7 @@ export function spellOut(tags) {
   return tags.map((tag) => NAMES[tag] ?? tag).join(", ");
 }
 
-/** Wire up the field; changed() is called whenever its text has changed. */
+/** Wire up the field; changed() is called whenever its text changes. */
 export function setUpTags(changed) {
   const [field, input, choice, hint] = ["tags-field", "tags", "tag-choice", "list-hint"].map((id) =>
     document.getElementById(id));
@@ -49,7 +49,7 @@ export function setUpTags(changed) {
   });
 
   return {
-    /** Offer the tags of the models that are asked, if they have any. */
+    /** Offer the tags of the selected models, if any. */
     offer(models) {
       const tags = [...new Set(models.flatMap((model) => model.tags))];
       separator = models.find((model) => model.tags.length)?.tag_separator ?? ";";
@@ -61,16 +61,16 @@ export function setUpTags(changed) {
         ...(NAMES[tag] ? [`${NAMES[tag]} `, make("small", {}, tag)] : [tag]))));
       mark();
     },
-    /** A word as a model wants it. */
+    /** A word in the input format of a model. */
     join(model, word) {
       return model.tags.length ? `${word}\t${input.value.trim()}` : word;
     },
-    /** Take a word apart: the word itself, and its tags. */
+    /** Split an example into the word and its tags. */
     split(text) {
       const [word, tags = ""] = text.split("\t");
       return [word, cut(tags)];
     },
-    /** Whether the models that are asked want tags, and there are none yet. */
+    /** Whether the selected models need tags, but none are chosen yet. */
     missing: () => !field.hidden && cut(input.value).length === 0,
     wanted: () => !field.hidden,
     choose(tags) {

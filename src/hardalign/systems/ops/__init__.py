@@ -1,9 +1,9 @@
-"""The array operations in which every system is defined.
+"""The array operations that define every system.
 
 There are three engines: ``numpy.py`` for inference, ``torch.py`` for training, and ``onnx.py``,
-which records a graph. Whatever makes an engine fast stays behind these operations. Where an engine
-does not override an operation, the plain definition here applies; tests compare the fast kernels
-with the plain ones, and these with loops over all alignments.
+which records a graph. All optimisations stay behind these operations. If an engine does not
+override an operation, the plain definition here applies; tests compare the fast kernels with the
+plain ones, and these with loops over all alignments.
 """
 
 from __future__ import annotations
@@ -21,35 +21,33 @@ Array = Any
 Hidden = Any
 """The state of a decoder."""
 Cells = Any
-"""log p(y_i = v, a_i = j | y_<i, x) of every symbol v and position j, as the engine keeps it."""
+"""log p(y_i = v, a_i = j | y_<i, x) for every symbol v and position j, as the engine stores it."""
 Transitions = Callable[[slice], Array]
-"""From a slice of the steps to log p(a_i = j | a_{i-1} = k, y_<i, x), [P, I', J, J] at
-[:, i, k, j]."""
+"""Maps a slice of steps to log p(a_i = j | a_{i-1} = k, y_<i, x), [P, I', J, J] at [:, i, k, j]."""
 Feed = Callable[[int, Hidden, Array], "tuple[Array, Hidden]"]
-"""From the index of a step, a state and an extra vector [N, E] for each row to the decoder's
-outputs [N, 1, H] and its next state."""
+"""Maps a step's index, a state and extra vectors [N, E] to outputs [N, 1, H] and the next state."""
 Encoder = Callable[[Array, Array], Array]
-"""A bidirectional LSTM, unaffected by padding: from source symbols [B, J], those out of vocabulary
-as unknown, and their lengths [B] to states [B, J, 2H]."""
+"""A bidirectional LSTM, unaffected by padding: maps source symbols [B, J], with out-of-vocabulary
+ones read as unknown, and their lengths [B] to states [B, J, 2H]."""
 
 
 @dataclass(frozen=True)
 class Output:
     """The output layer and its inputs.
 
-    p(· | j, y_<i, x) = softmax(W tanh(query_i + key_j) + bias). Where a position may copy its own
-    symbol, it does so with probability g = sigmoid(gate · tanh(query_i + key_j) + gate_bias).
+    p(· | j, y_<i, x) = softmax(W tanh(query_i + key_j) + bias). A position that may copy its own
+    symbol does so with probability g = sigmoid(gate · tanh(query_i + key_j) + gate_bias).
     """
 
     query: Array  # [N, I, d_s] the decoder half of S(h ⊕ e), its bias included
     key: Array  # [B, J, d_s] the encoder half
-    word: Array | None  # [N] the word of each row; None where they are in order
-    lengths: Array  # [B] how many source symbols each word has
+    word: Array | None  # [N] the word of each row; None if in order
+    lengths: Array  # [B] number of source symbols of each word
     weight: Array  # [d_s, V] W, transposed
     bias: Array  # [V]
     gate: Array | None = None  # [d_s, 1]
     gate_bias: Array | None = None  # [1]
-    copied: Array | None = None  # [B, J] the column that a position may copy, or negative
+    copied: Array | None = None  # [B, J] the column that each position may copy; negative if none
 
 
 class Decoder(Protocol):
@@ -63,7 +61,7 @@ class Decoder(Protocol):
     ) -> tuple[Array, Hidden]:
         """Read one symbol [N] each, continuing ``rows`` [N] (None: all); return outputs [N, 1, H].
 
-        ``extra`` [N, E] is of this step only.
+        ``extra`` [N, E] is for this step only.
         """
 
     def follow(self, previous: Array, extra: Array | None) -> Array:
@@ -77,7 +75,7 @@ class Ops(Protocol):
     """The operations of an engine."""
 
     learns: bool = False
-    """Whether parameters change, so that nothing can be computed from them in advance."""
+    """Whether parameters change, so that nothing can be precomputed from them."""
     never: float
     """log 0."""
 
@@ -115,7 +113,7 @@ class Ops(Protocol):
         """Take elements along an axis; the other axes of the index broadcast."""
 
     def rows(self, x: Array, index: Array | None) -> Array:
-        """Return rows of an array; all of them where the index is None."""
+        """Return rows of an array; all of them if the index is None."""
 
     def one_hot(self, position: Array, like: Array) -> Array:
         """Return weights [..., J] like ``like``: 1 at one position [...], 0 elsewhere."""
@@ -125,7 +123,7 @@ class Ops(Protocol):
     def lookup(self, table: Array, symbols: Array, first: int) -> Array:
         """Return entries of a NumPy table of ints.
 
-        Symbols beyond its end, which are out of vocabulary, count on from − ``first``.
+        Symbols beyond its end, out of vocabulary, get consecutive values from −``first`` on.
         """
 
     def masked(self, x: Array, mask: Array) -> Array:
@@ -138,11 +136,11 @@ class Ops(Protocol):
         """Return rows of a table of parameters."""
 
     def matrix(self, weight: Array) -> Array:
-        """Return a weight [out, in] as ``project`` takes it: [in, out]."""
-        return np.ascontiguousarray(weight.T)  # as products of few vectors read it fastest
+        """Transpose a weight [out, in] to [in, out], for ``project``."""
+        return np.ascontiguousarray(weight.T)  # fastest for products with few vectors
 
     def project(self, x: Array, matrix: Array, bias: Array | None = None) -> Array:
-        """Return x M + b [..., out] of x [..., in], which an LSTM may have returned."""
+        """Return x M + b [..., out]; x [..., in] may be the output of an LSTM."""
         return x @ matrix if bias is None else x @ matrix + bias
 
     def dense(self, x: Array) -> Array:
@@ -164,7 +162,7 @@ class Ops(Protocol):
     # --- kernels --------------------------------------------------------------------------------
 
     def log_emission(self, output: Output) -> Array:
-        """Return log p(· | j, y_<i, x) of every step, position and symbol, [N, I, J, V]."""
+        """Return log p(· | j, y_<i, x) for every step, position and symbol, [N, I, J, V]."""
         key = self.rows(output.key, output.word)[:, None]
         f = self.tanh(output.query[:, :, None] + key)  # [N, I, J, d_s]
         log_probs = self.log_softmax(self.project(f, output.weight, output.bias))
@@ -186,7 +184,7 @@ class Ops(Protocol):
             log_alpha: [P, I, J], ``never`` at padding positions.
             output: The output layer and its inputs.
             classes: [P, I] columns of the symbols y_i.
-            mask: [P, I] false at padding steps, which get log α alone.
+            mask: [P, I] false at padding steps, which get only log α.
         """
         emitted = self.take(self.log_emission(output), classes[:, :, None, None], 3)[:, :, :, 0]
         return log_alpha + self.where(mask[:, :, None], emitted, 0.0)
@@ -197,31 +195,28 @@ class Ops(Protocol):
         Args:
             log_alpha: [N, J], ``never`` at padding positions.
             output: With queries [N, 1, d_s].
-            tolerance: Positions of total weight at most this may be left out, and the rest
+            tolerance: Positions of at most this total weight may be left out, and the rest
                 renormalised: no probability is off by more.
         """
         joint = log_alpha[:, :, None] + self.log_emission(output)[:, 0]  # [N, J, V]
         return self.logsumexp(joint, 1), joint.swapaxes(1, 2)
 
     def origins(self, cells: Cells, rows: Array | None, symbols: Array) -> Array:
-        """Return log p(y_i, a_i = j | y_<i, x) [N, J] of the symbols [N] that rows chose."""
+        """Return log p(y_i, a_i = j | y_<i, x) [N, J] for the symbols [N] that rows chose."""
         columns = (symbols - END).clip(0)
         return self.take(self.rows(cells, rows), columns[:, None, None], 1)[:, 0]
 
     def begin_cells(self, like: Array, columns: int) -> Cells:
-        """Return the cells of V columns before the first step: all came from begin.
-
-        ``like`` is [B, J, ·].
-        """
+        """Return the cells [B, V, J] before the first step, all at begin; ``like`` is [B, J, ·]."""
         first = self.arange(like.shape[1], like) < 1
         return self.masked(self.zeros(like, like.shape[0], columns, like.shape[1]), first)
 
     def forward(self, transitions: Transitions, emission: Array) -> tuple[Array, Array]:
-        """Run the forward algorithm over a Markov chain that begins at position 0.
+        """Run the forward algorithm over a Markov chain that starts at position 0.
 
         Returns:
             log p(y_i | y_<i, x) [P, I], and log p(a_i = j | y_≤i, x) before the first step and
-            after each, [P, I + 1, J] (None where the engine has no use for it).
+            after each, [P, I + 1, J] (None if the engine does not need it).
         """
         first = self.arange(emission.shape[2], emission) < 1
         filtered = [self.masked(self.zeros(emission, len(emission), emission.shape[2]), first)]

@@ -1,4 +1,4 @@
-"""The operations in NumPy, for answering: no gradients, no torch.
+"""The operations in NumPy, for inference: no gradients, no torch.
 
 LSTMs read every distinct prefix in a batch only once (``numpy_lstm.py``). A step computes p(· | j)
 only at positions whose weight α_j is not negligible. Matrix products are few, large and contiguous.
@@ -20,16 +20,16 @@ from hardalign.systems.ops import Array, Ops, Output
 from hardalign.systems.ops.numpy_lstm import Decoder, Encoder, EncoderStates, Shared, rows_of
 
 Floats = NDArray[Any]
-"""Of the weights' precision."""
+"""In the precision of the weights."""
 Ints = NDArray[np.intp]
 Bools = NDArray[np.bool_]
 
 CHUNK_FLOATS = 1 << 19
-"""Numbers in the buffers of a chunk of cells: 2 MB, which stay in a core's cache."""
+"""Numbers in the buffers of a chunk of cells: 2 MB, which fit in a core's cache."""
 
 
 def logsumexp(x: Array, axis: int = -1) -> Array:
-    """Return log Σ exp x along an axis; −inf where every term is."""
+    """Return log Σ exp x along an axis; −inf if every term is."""
     largest = x.max(axis, keepdims=True)
     shift = np.where(np.isneginf(largest), 0, largest)
     total = np.exp(x - shift).sum(axis)
@@ -62,7 +62,7 @@ class PrunedCells:
 
     @cached_property
     def index(self) -> Array:
-        """[N, J] which row of ``joint`` a position has, −1 if it was left out."""
+        """[N, J] the row of ``joint`` for each position; −1 if it was left out."""
         index = np.full(self.shape, -1)
         index[self.row, self.position] = np.arange(len(self.row))
         return index
@@ -101,10 +101,12 @@ class NumpyOps(Ops):
         shared = next((k for k in range(axis) if index.shape[k] > 1), axis)
         if not shared:
             return np.take_along_axis(x, index, axis)
-        # The same for every row of the first axes: NumPy would make an index for each.
+        # The index is the same along the first axes: NumPy would expand it for each row.
         index = index[(0,) * shared]
-        places: list[Any] = list(np.ogrid[tuple(map(slice, x.shape[shared:]))])
-        places[axis - shared] = index
+        places = (
+            index if k == axis else np.arange(x.shape[k]).reshape(-1, *[1] * (x.ndim - 1 - k))
+            for k in range(shared, x.ndim)
+        )
         return x[(slice(None),) * shared + tuple(places)]
 
     def rows(self, x: Array, index: Array | None) -> Array:
@@ -150,7 +152,7 @@ class NumpyOps(Ops):
             joint, logits = _cells(output, output.query[n, i], word, j)
             symbol = classes[n, i]
             chosen = logits[np.arange(len(n)), np.minimum(symbol, symbols - 1)]
-            chosen[symbol >= symbols] = -np.inf  # out of vocabulary: copied if at all
+            chosen[symbol >= symbols] = -np.inf  # out of vocabulary: can only be copied
             values = chosen - logsumexp(logits)
             if output.copied is not None:
                 own = output.copied[word, j]
@@ -163,7 +165,7 @@ class NumpyOps(Ops):
     def mixture(
         self, log_alpha: Array, output: Output, tolerance: float
     ) -> tuple[Array, PrunedCells]:
-        """Compute cells of more than an even share of the tolerance."""
+        """Compute only cells of more than an even share of the tolerance."""
         rows = len(log_alpha)
         word = np.arange(rows) if output.word is None else output.word
         least: Any = -math.inf
@@ -174,7 +176,7 @@ class NumpyOps(Ops):
         joint, logits = _cells(output, output.query[:, 0].take(row, 0), owner, position)
         cells = log_softmax(logits)
         if output.copied is not None:
-            # Letters out of vocabulary that words have here need columns of their own.
+            # Out-of-vocabulary letters of the words need columns of their own.
             columns = max(cells.shape[1], int(output.copied.max(initial=-1)) + 1)
             cells = pad_columns(cells, columns)
             own = output.copied[owner, position]
@@ -184,7 +186,7 @@ class NumpyOps(Ops):
             place = some, own[some]
             cells[place] = np.logaddexp(cells[place], copied[some])
         pruned = PrunedCells(cells, row, position, log_alpha.shape)
-        if len(row) == rows:  # each has but one position, whose weight is 1
+        if len(row) == rows:  # one position each, of weight 1
             return cells, pruned
         first = np.searchsorted(row, np.arange(rows))
         weights = log_alpha[row, position]
@@ -198,13 +200,13 @@ class NumpyOps(Ops):
         return np.where(index < 0, -np.inf, cells.joint[index, columns])
 
     def begin_cells(self, like: Array, columns: int) -> PrunedCells:
-        # Whatever was chosen before is BEGIN, which has the first column.
+        # The previous symbol is always BEGIN, which maps to the first column.
         every = np.arange(len(like))
         return PrunedCells(np.zeros((len(like), 1), like.dtype), every, every * 0, like.shape[:2])
 
 
 def _cells(output: Output, query: Array, word: Array, position: Array) -> tuple[Array, Array]:
-    """Return tanh(q + k) [R, d_s], which overwrites ``query`` [R, d_s], and logits [R, V]."""
+    """Return tanh(q + k) [R, d_s], overwriting ``query`` [R, d_s], and logits [R, V]."""
     query += output.key[word, position]
     np.tanh(query, out=query)
     logits = query @ output.weight
@@ -213,7 +215,7 @@ def _cells(output: Output, query: Array, word: Array, position: Array) -> tuple[
 
 
 def _gates(joint: Array, own: Array, output: Output) -> tuple[Array, Array]:
-    """Return log g and log (1 − g) [R] of cells; g = 0 where there is nothing to copy."""
+    """Return log g and log (1 − g) [R] of cells; g = 0 if there is nothing to copy."""
     assert output.gate is not None
     gate = np.where(own >= 0, joint @ output.gate[:, 0] + output.gate_bias, -np.inf)
     return -np.logaddexp(0, -gate), -np.logaddexp(0, gate)
@@ -222,11 +224,11 @@ def _gates(joint: Array, own: Array, output: Output) -> tuple[Array, Array]:
 def _sum_rows(cells: Array, row: Array, first: Array) -> Array:
     """Return the log-sum-exp [N, V] of the cells [R, V] of each row.
 
-    ``row`` [R] is that of each cell, in order, and ``first`` [N] the first cell of each row.
+    ``row`` [R] is the sorted row of each cell, and ``first`` [N] the first cell of each row.
     """
     if len(first) == 1:
         return logsumexp(cells, 0)[None]
     largest = np.maximum.reduceat(cells, first)
-    largest[np.isneginf(largest)] = 0  # what no cell emits
+    largest[np.isneginf(largest)] = 0  # symbols that no cell emits
     total = np.add.reduceat(np.exp(cells - largest.take(row, 0)), first)
     return np.log(total) + largest

@@ -1,7 +1,7 @@
 """LSTMs in NumPy that read the strings of a batch together, each distinct prefix only once.
 
-*action* and *active* share their first three steps. At every step the rows are the distinct
-prefixes; the matrix products, which are nearly all of the work, shrink by a third or a half.
+*action* and *active* share their first three steps. Each step has one row per distinct prefix, so
+the matrix products, which are nearly all of the work, shrink by a third or a half.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hardalign.data.vocabulary import BEGIN, END, UNKNOWN
 from hardalign.systems.ops import Array, Feed
 
 GATE_ORDER = (0, 1, 3, 2)
-"""From PyTorch's gates i, f, g, o to i, f, o, g."""
+"""Reorders PyTorch's gates i, f, g, o to i, f, o, g."""
 GATE_SCALES = (0.5, 0.5, 0.5, 1.0)
 """σ(x) = (tanh(x / 2) + 1) / 2: halving the weights on loading, which is exact, leaves one tanh for
 all gates."""
@@ -27,7 +27,7 @@ class Shared:
     """Vectors [..., D], stored without duplicates."""
 
     values: Array  # [M, D]
-    row: Array  # [...] the row of ``values`` that each is
+    row: Array  # [...] the row of each in ``values``
 
     def project(self, matrix: Array, bias: Array | None) -> Array:
         values = self.values @ matrix
@@ -41,9 +41,9 @@ class Shared:
 
 @dataclass(frozen=True)
 class EncoderStates:
-    """The encoder's states: words share those of common prefixes and of common suffixes."""
+    """The encoder's states; words share those of common prefixes and suffixes."""
 
-    ahead: Shared  # [B, J, H] left to right; any at padding
+    ahead: Shared  # [B, J, H] left to right; arbitrary at padding
     back: Shared  # [B, J, H] right to left
 
     def project(self, matrix: Array, bias: Array | None) -> Array:
@@ -61,7 +61,7 @@ class LayerState(NamedTuple):
 
     h: Array  # [M, H]
     c: Array  # [M, H]
-    product: Array | None = None  # [M, 4H] what h adds to the next gates, if it is known already
+    product: Array | None = None  # [M, 4H] what h adds to the next gates, if already computed
 
 
 class LSTM:
@@ -72,7 +72,7 @@ class LSTM:
         self.size: int = recurrent.shape[1]
         scales = np.repeat(np.array(GATE_SCALES, recurrent.dtype), self.size)
         gates = np.arange(4 * self.size).reshape(4, -1)[list(GATE_ORDER)].reshape(-1)
-        # Both are [·, 4H] row by row, as products of few vectors read them fastest.
+        # Both are [·, 4H] in C order, which is fastest for products with few vectors.
         self.input = np.multiply(tensors[f"{name}.weight_ih{suffix}"][gates].T, scales, order="C")
         self.recurrent = np.multiply(recurrent[gates].T, scales, order="C")
         bias = tensors[f"{name}.bias_ih{suffix}"] + tensors[f"{name}.bias_hh{suffix}"]
@@ -90,7 +90,7 @@ class LSTM:
         return LayerState(zeros, zeros)
 
     def step(self, projected: Array, before: LayerState, rows: Array | None = None) -> LayerState:
-        """Read one more input, overwriting ``projected`` [N, 4H], from ``rows`` [N] of before."""
+        """Read one input from rows [N] of the state before, overwriting ``projected`` [N, 4H]."""
         h, c, product = before
         if rows is not None:
             c = rows_of(c, rows)
@@ -112,7 +112,7 @@ class LSTM:
 
 
 def cell(gates: Array, c: Array) -> tuple[Array, Array]:
-    """Return h and c [N, H] by scaled gates [N, 4H], which are overwritten."""
+    """Return h and c [N, H] from scaled gates [N, 4H], which are overwritten."""
     size = c.shape[1]
     np.tanh(gates, out=gates)
     sigmoids = gates[:, : 3 * size]
@@ -128,14 +128,14 @@ def cell(gates: Array, c: Array) -> tuple[Array, Array]:
 
 
 def rows_of(table: Array, rows: Array) -> Array:
-    """Return rows [N, ...] of a table [M, ...]; the table itself if these are all, in order."""
+    """Return rows [N, ...] of a table [M, ...]; the table itself if these are all in order."""
     if len(rows) == len(table) and (len(rows) == 1 or (rows == np.arange(len(rows))).all()):
         return table
     return table.take(rows, 0)
 
 
 def distinct(parents: Array, symbols: Array, alphabet: int) -> tuple[Array, Array, Array]:
-    """Return the distinct pairs' parents [M] and symbols [M], and which of them each row [N] is."""
+    """Return parents [M] and symbols [M] of the distinct pairs, and the pair of each row [N]."""
     if len(parents) == 1:
         return parents, symbols, np.zeros(1, np.intp)
     keys, row = np.unique(parents * alphabet + symbols, return_inverse=True)
@@ -147,7 +147,7 @@ class Hidden(NamedTuple):
 
     layers: tuple[LayerState, ...]
     row: Array  # [N] the prefix of each hypothesis
-    extra: Array | None = None  # [M, 4H] what the same extra vector adds to the gates each time
+    extra: Array | None = None  # [M, 4H] what a constant extra vector adds to the gates
 
 
 class Decoder:
@@ -163,7 +163,7 @@ class Decoder:
         ]
         embedding = tensors["decoder.embedding.weight"]
         width = embedding.shape[1]
-        self._extra: list[Array] = []  # maps of the extra vector, one after the other
+        self._extra: list[Array] = []  # matrices applied to the extra vector in turn
         if "decoder.feeding.merge.weight" in tensors:
             merge = np.ascontiguousarray(tensors["decoder.feeding.merge.weight"].T)
             embedding = embedding @ merge[:width] + tensors["decoder.feeding.merge.bias"]
@@ -171,7 +171,7 @@ class Decoder:
         elif len(self._layers[0].input) > width:
             self._extra = [self._layers[0].input[width:]]
         self._table = self._layers[0].project(embedding)  # [V, 4H]
-        # BEGIN is the same for all targets, and read only once.
+        # BEGIN is the same for all targets, so it is read only once.
         zero = np.zeros(1, np.intp)
         self._empty = Hidden(tuple(layer.begin(1) for layer in self._layers), zero)
         begun = self._advance(self._table[[BEGIN]], self._empty.layers, zero)
@@ -246,7 +246,7 @@ class Decoder:
 
 
 class Encoder:
-    """A bidirectional LSTM, both ways side by side; padding is never read before a word."""
+    """A bidirectional LSTM, both directions side by side; padding is only read after a word."""
 
     def __init__(self, tensors: Mapping[str, Array]) -> None:
         layers = [k for k in range(100) if f"encoder.forwards.{k}.weight_hh_l0" in tensors]
@@ -258,7 +258,7 @@ class Encoder:
         self._alphabet = len(embedding)
         self._recurrent = np.stack([ahead.recurrent, back.recurrent])  # [2, H, 4H]
         self._table = np.concatenate([ahead.project(embedding), back.project(embedding)])
-        # BEGIN and END are the same for all words, and read only once.
+        # BEGIN and END are the same for all words, so they are read only once.
         gates = self._table[[BEGIN, self._alphabet + END]]
         self._h, self._c = cell(gates, np.zeros_like(gates[:, : ahead.size]))
 
@@ -271,7 +271,7 @@ class Encoder:
         ahead, back = self._read(symbols, symbols[word, mirrored])
         states = EncoderStates(ahead, Shared(back.values, back.row[word, mirrored]))
         for left_to_right, right_to_left in self._upper:
-            # States that have seen the whole word are shared by none.
+            # States above the first layer depend on the whole word, so none are shared.
             below = states.dense()
             row = np.arange(symbols.size).reshape(symbols.shape)
             ahead = Shared(left_to_right.read(below).reshape(symbols.size, -1), row)
@@ -280,10 +280,10 @@ class Encoder:
         return states
 
     def _read(self, strings: Array, mirrored: Array) -> tuple[Shared, Shared]:
-        """Read strings [B, L] and the same mirrored."""
+        """Read strings [B, L] and their mirror images."""
         columns = np.concatenate([strings, mirrored + self._alphabet]).T  # [L, 2B]
         count, h, c, is_ahead = len(strings), self._h, self._c, np.array([True, False])
-        row = np.repeat([0, 1], count)  # of h, where all rows ahead come before those back
+        row = np.repeat([0, 1], count)  # into h, where all forward rows come first
         states, sides, rows, total = [h], [is_ahead], [row], 2
         for column in columns[1:]:
             product = self._products(h, int(is_ahead.sum()))
@@ -305,7 +305,7 @@ class Encoder:
         return Shared(values[is_ahead], own[:count]), Shared(values[~is_ahead], own[count:])
 
     def _products(self, h: Array, split: int) -> Array:
-        """Return what states add to the next gates: ahead before ``split``, back from there on."""
+        """Return what states add to the next gates: forward up to ``split``, then backward."""
         if 2 * split == len(h):
             return (h.reshape(2, split, -1) @ self._recurrent).reshape(len(h), -1)
         ahead, back = self._recurrent

@@ -1,4 +1,4 @@
-"""The operations as ONNX nodes: run a system with these, and it writes itself down."""
+"""The operations as ONNX nodes: running a system on symbolic arrays records its graph."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hardalign.config import ModelConfig
 from hardalign.systems.ops import Array, Encoder, Hidden, Ops
 
 SMALL = 16
-"""Numbers of a constant that is not worth a node of its own."""
+"""Constants of up to this many numbers are not worth a node of their own."""
 
 
 class Graph:
@@ -37,12 +37,12 @@ class Graph:
         if isinstance(x, str):
             return x
         x = np.asarray(x)
-        if x.dtype.kind in "fi":  # single precision, and the only integers that indices may be
+        if x.dtype.kind in "fi":  # single precision, and the integer type of indices
             x = x.astype(np.float32 if x.dtype.kind == "f" else np.int64)
         if x.dtype == np.float32 and x.size > SMALL:
             with np.errstate(over="ignore"):
                 half = x.astype(np.float16)
-            if np.array_equal(half, x):  # as in bundled models: nothing is lost
+            if np.array_equal(half, x):  # lossless, as in bundled models
                 return str(self("Cast", self._constant(half), to=TensorProto.FLOAT).name)
         return self._constant(x)
 
@@ -52,7 +52,7 @@ class Graph:
 
 
 class Recorded:
-    """An array that exists when the graph runs."""
+    """A symbolic array, with values only when the graph runs."""
 
     __array_ufunc__ = None
     __hash__ = None  # type: ignore[assignment]
@@ -94,7 +94,7 @@ class Recorded:
 
 
 def _operator(name: str, swapped: bool = False) -> Any:
-    """Return a method that records an operator of two inputs."""
+    """Return a method that records a binary operator."""
 
     def method(self: Recorded, x: Any) -> Any:
         return self.graph(name, *((x, self) if swapped else (self, x)))
@@ -131,7 +131,7 @@ class Shape:
 
 
 def _node(name: str = "", **attributes: Any) -> Any:
-    """Return an operation that is one node; without a name, one that cannot be recorded."""
+    """Return an operation that records one node; without a name, one that is not supported."""
 
     def operation(xp: OnnxOps, *inputs: Any) -> Any:
         if not name:
@@ -142,10 +142,10 @@ def _node(name: str = "", **attributes: Any) -> Any:
 
 
 class OnnxOps(Ops):
-    """The engine that records one graph: steps of systems without input feeding."""
+    """The engine that records one graph, for systems without input feeding."""
 
     never = -1e30
-    """Finite, so that no runtime makes a nan of a sum of nothing but log 0."""
+    """Finite, so that no runtime returns nan for a log-sum-exp of only log 0."""
 
     exp, tanh, where = _node("Exp"), _node("Tanh"), _node("Where")
     embed, log_softmax = _node("Gather"), _node("LogSoftmax", axis=-1)
@@ -190,7 +190,7 @@ class OnnxOps(Ops):
         return x
 
     def lookup(self, table: Array, symbols: Array, first: int) -> Array:
-        # Letters out of vocabulary have no number here.
+        # Out-of-vocabulary letters have no number here.
         return self.graph("Gather", table, symbols)
 
     def encoder(self, p: Mapping[str, Array]) -> Encoder:
@@ -201,7 +201,7 @@ class OnnxOps(Ops):
 
 
 def encode(xp: OnnxOps, p: Mapping[str, Array], symbols: Array, lengths: Array) -> Array:
-    """Record the encoder: ONNX has the LSTM as one node that knows about padding."""
+    """Record the encoder: in ONNX, an LSTM is a single node that handles padding."""
     graph, size = xp.graph, xp.config.encoder
     lengths = graph("Cast", lengths, to=TensorProto.INT32)
     states = graph("Gather", p["encoder.embedding.weight"], symbols)
@@ -217,7 +217,7 @@ def encode(xp: OnnxOps, p: Mapping[str, Array], symbols: Array, lengths: Array) 
 
 
 class Decoder:
-    """Its state is h and c [N, layers, H], and the extra vector if there is one."""
+    """An LSTM whose state is h and c [N, layers, H], and the extra vector if there is one."""
 
     def __init__(self, xp: OnnxOps, p: Mapping[str, Array]) -> None:
         self._xp, self._p = xp, p
@@ -249,7 +249,7 @@ class Decoder:
 
 
 def _weights(p: Mapping[str, Array], names: Sequence[str]) -> list[Array]:
-    """Return W, R and B as ONNX has them, of one direction or two."""
+    """Return W, R and B in ONNX's layout, for one direction or two."""
 
     def stacked(*kinds: str) -> Array:
         return np.stack(

@@ -1,4 +1,4 @@
-"""The operations in torch, for learning: with gradients, dropout, and on any device."""
+"""The operations in torch, for training: with gradients and dropout, on any device."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from hardalign.systems.ops.torch_kernels import forward_algorithm, log_joint
 Layers = list[tuple[Tensor, Tensor]]
 """The h and c [N, H] of each layer of a decoder."""
 TOLERANCE = 1e-6
-"""Relative error that training may make in values and gradients: about float32's own."""
+"""Relative error allowed in values and gradients in training: about that of float32."""
 ONEDNN: bool = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
 LARGE_PRODUCT = 1 << 22
-"""Multiplications from which oneDNN's products pay for copying the input."""
+"""Number of multiplications from which oneDNN is worth copying the input."""
 
 
 class TorchOps(Ops):
@@ -40,7 +40,7 @@ class TorchOps(Ops):
         self.config = config
         self.training = False
         self.unknown_rates: dict[str, Tensor] = {}
-        """By embedding, [symbols] the probability of reading each symbol as unknown."""
+        """Probability [symbols] of reading each symbol as unknown, by embedding."""
 
     def arange(self, stop: Any, like: Tensor) -> Tensor:
         return torch.arange(stop, device=like.device)
@@ -75,7 +75,7 @@ class TorchOps(Ops):
         return x if index is None else x[index]
 
     def lookup(self, table: Array, symbols: Tensor, first: int) -> Tensor:
-        # Training data has nothing out of vocabulary.
+        # Training data has no out-of-vocabulary symbols.
         return torch.as_tensor(table, device=symbols.device)[symbols]
 
     def embed(self, table: Tensor, index: Tensor) -> Tensor:
@@ -97,7 +97,7 @@ class TorchOps(Ops):
         return Decoder(self, p)
 
     def log_joint(self, log_alpha: Tensor, output: Output, classes: Tensor, mask: Tensor) -> Tensor:
-        # To leave cells out costs a GPU more than it saves: which ones has to be read back.
+        # On a GPU, leaving cells out costs more than it saves: their indices must be read back.
         tolerance = TOLERANCE if self.training and log_alpha.device.type == "cpu" else 0.0
         return log_joint(log_alpha, output, classes, mask, tolerance)
 
@@ -105,7 +105,7 @@ class TorchOps(Ops):
         return forward_algorithm(transitions, emission), None
 
     def read(self, name: str, p: Mapping[str, Tensor], symbols: Tensor) -> Tensor:
-        """Embed symbols; training reads rare ones as unknown at random."""
+        """Embed symbols, with unknown-symbol dropout in training."""
         rates = self.unknown_rates.get(name)
         if self.training and rates is not None:
             noise = torch.rand(symbols.shape, device=symbols.device)
@@ -116,8 +116,8 @@ class TorchOps(Ops):
 def encode(xp: TorchOps, p: Mapping[str, Tensor], symbols: Tensor, lengths: Tensor) -> Tensor:
     """Run a bidirectional LSTM that is unaffected by padding.
 
-    PyTorch's own would start its backward direction in the padding, and packed sequences leave the
-    fast CPU kernels: so the backward direction reads each word reversed within its own length.
+    PyTorch's own would start its backward direction in the padding, and packed sequences bypass
+    the fast CPU kernels, so the backward direction reads each word reversed within its own length.
     """
     position = torch.arange(symbols.shape[1], device=symbols.device)  # [J]
     mirrored = lengths.unsqueeze(1) - 1 - position  # [B, J]
@@ -172,7 +172,7 @@ class Decoder:
                 state = torch.addmm(parts[i], extra, merge)
             after: Layers = []
             for own, before in zip(weights, hidden, strict=True):
-                # A cell, not an LSTM: for a single step that is twice as slow on a CPU.
+                # Not torch.lstm, which is twice as slow for a single step on a CPU.
                 after.append(torch.lstm_cell(state, before, *own))
                 state = xp.dropout(after[-1][0])
             return state.unsqueeze(1), after
@@ -180,7 +180,7 @@ class Decoder:
         return step
 
     def _embedded(self, symbols: Tensor) -> Tensor:
-        """Embed symbols, dropping whole embeddings as well as single numbers."""
+        """Embed symbols, with dropout of whole embeddings and of single elements."""
         xp = self._xp
         embedded = xp.read("decoder.embedding", self._p, symbols)
         if xp.config.symbol_dropout:
@@ -192,9 +192,9 @@ KINDS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Return x Wᵀ + b, as F.linear.
+    """Return x Wᵀ + b, like F.linear.
 
-    Large products on a CPU are oneDNN's: torch's own, MKL's, leave half of an AMD processor idle.
+    Large products on a CPU use oneDNN: torch's default, MKL, leaves half of an AMD processor idle.
     """
     large = x.numel() * len(weight) >= LARGE_PRODUCT
     if large and ONEDNN and x.device.type == "cpu" and x.dtype == torch.float32:

@@ -1,22 +1,22 @@
-"""The kernels in torch with hand-written gradients: emission and the forward algorithm.
+"""Torch kernels with hand-written gradients: emission and the forward algorithm.
 
-Emission. The two halves of tanh(q_i + k_j) are computed |y| and |x| times only, and so are the
+Emission. The two halves of tanh(q_i + k_j) are computed only |y| and |x| times, and so are the
 exponentials, since
 
     tanh(q + k) = 1 − 2 / (1 + exp(2q) · exp(2k)):
 
 a cell (i, j) costs a product, a reciprocal and its share of one matrix product with W. A gate for
 copying is one more column of that product. Cells are computed in chunks, so that memory does not
-grow with |x|·|y|·|Σ|, and again in the backward pass, where their gradient is not negligible.
+grow with |x|·|y|·|Σ|, and recomputed in the backward pass if their gradient is not negligible.
 
-Positions may be left out, with a certified bound: p(y_i | j) ≤ 1, so leaving out positions of total
-weight s changes Σ_j by at most s. A step keeps its small set only where s / (what was kept) is at
-most the tolerance; otherwise the rest is computed as well.
+Positions may be left out, with a guaranteed bound: p(y_i | j) ≤ 1, so leaving out positions of
+total weight s changes Σ_j by at most s. A step keeps its small set only if s / (what was kept) is
+at most the tolerance; otherwise the rest is computed as well.
 
-The forward algorithm sums over all |x|^|y| paths in |y|·|x|² operations and in log space.
-Transitions are computed in blocks of steps, and again in the backward pass, so that memory does not
-grow with |y|·|x|². Those from each k are a distribution over j, so that a padding step, which emits
-nothing, changes no sum. The gradient is made of posteriors: they follow from the origins
+The forward algorithm sums over all |x|^|y| paths in |y|·|x|² operations, in log space. Transitions
+are computed in blocks of steps, and recomputed in the backward pass, so that memory does not grow
+with |y|·|x|². Those from each k sum to 1 over j, so a padding step, which emits nothing, changes no
+sum. The gradient consists of posteriors, which follow from the origins
 p(a_{i-1} = k | a_i = j, y_<i, x), from the last step back.
 """
 
@@ -35,27 +35,27 @@ from torch.utils.checkpoint import checkpoint
 from hardalign.systems.ops import Output, Transitions
 
 CHUNK_FLOATS = 1 << 19
-"""Floats in a chunk's largest buffers: 2 MB, which stays in a core's cache."""
+"""Floats in a chunk's largest buffers: 2 MB, which fits in a core's cache."""
 BLOCK_FLOATS = 1 << 18
-"""Transitions in a block: 1 MB. Words of usual length are one block."""
+"""Transitions in a block: 1 MB. Words of ordinary length need only one."""
 TANH_COST = 3
-"""What tanh costs in exponentials, on a CPU: with few cells it is cheaper than the shortcut."""
+"""Cost of tanh in exponentials, on a CPU; with few cells it is cheaper than the shortcut."""
 
 
 def log_joint(
     log_alpha: Tensor, output: Output, target: Tensor, mask: Tensor, tolerance: float = 0.0
 ) -> Tensor:
-    """Return ``Ops.log_joint``; −inf where a position was left out.
+    """Compute ``Ops.log_joint``; −inf where a position was left out.
 
     ``tolerance`` bounds the relative error of a symbol's probability. Cells whose incoming gradient
-    is at most this fraction of the largest one of the same word are left out of the backward pass.
+    is at most this fraction of the largest in the same word are skipped in the backward pass.
     """
     with torch.no_grad():
         possible = mask.unsqueeze(-1) & (log_alpha > -torch.inf)
         likely = possible
         if tolerance > 0:
-            # An even share of a tenth of the tolerance: met by all steps with p(y_i) > 0.1. Shared
-            # among the word's own positions: with those of the padding it would depend on mates.
+            # An even share of a tenth of the tolerance: enough for all steps with p(y_i) > 0.1.
+            # Shared among the word's own positions: with padding it would depend on batch mates.
             shares = possible.sum(-1, keepdim=True) * (10 / tolerance)
             likely = possible & (log_alpha > -shares.log())
     emission = log_alpha.new_full(log_alpha.shape, -torch.inf)
@@ -87,7 +87,7 @@ def log_emission(
 ) -> Tensor:
     """Return the log-probability [R] of one symbol ``target`` [R] for each cell, differentiable.
 
-    ``cells`` are words, steps and positions, [R] each; ``tolerance`` is that of gradients.
+    ``cells`` are words, steps and positions, [R] each; ``tolerance`` is for gradients only.
     """
     word, step, position = cells
     rows = word * output.query.shape[1] + step
@@ -116,9 +116,9 @@ class _Arithmetic:
     ) -> _Arithmetic:
         """Prepare the halves for a number of cells."""
         # Half the largest exponent: neither factor overflows. Larger halves (saturated weights)
-        # might cancel, so that clamping them would change tanh of their sum: no shortcut then.
+        # might cancel, and clamping them would change tanh of their sum: no shortcut then.
         limit = 43.0 if query.dtype == torch.float32 else 350.0
-        # On a GPU tanh is cheap, and to read back the largest half would halt it.
+        # On a GPU, tanh is cheap, and reading back the largest half would stall it.
         worthwhile = query.device.type == "cpu" and cells * TANH_COST > len(query) + len(key)
         if not worthwhile or max(map(_largest, (query, key))) > limit:
             return cls(query, key, weight, bias, shortcut=False)
@@ -150,20 +150,20 @@ def _largest(tensor: Tensor) -> float:
 
 
 def _chunks(cells: int, weight: Tensor) -> Iterator[slice]:
-    """Cut a list of cells so that the buffers stay within ``CHUNK_FLOATS``."""
+    """Split a list of cells so that the buffers stay within ``CHUNK_FLOATS``."""
     size = max(64, CHUNK_FLOATS // (weight.shape[0] + weight.shape[1]))
     for start in range(0, cells, size):
         yield slice(start, start + size)
 
 
 def _considerable(grad: Tensor, word: Tensor, tolerance: float) -> Tensor:
-    """Return the cells [R'] whose gradients count beside the largest of the same word."""
+    """Return the cells [R'] whose gradients are not negligible beside the largest in the word."""
     if not tolerance:
         return torch.arange(len(grad), device=grad.device)
     size = grad.abs()
     words = int(word.max()) + 1 if len(word) else 0
     largest = size.new_zeros(words).scatter_reduce(0, word, size, "amax")
-    # "Not at most", so that a gradient that is not a number is not lost.
+    # Negated rather than ">", so that nan gradients are kept.
     return (~(size <= tolerance * largest[word])).nonzero().squeeze(1)
 
 
@@ -206,8 +206,8 @@ class _Emission(torch.autograd.Function):
             outer, symbol = grad[cells, None], target[cells, None]
             probs = layer.logits(activation).softmax(-1)
             if copying:
-                # The symbol was copied with probability r, its share of p(y | j): only the rest
-                # is due to the softmax, and d log p(y | j) / d gate = r − sigmoid(gate).
+                # Copying has a share r in p(y | j), and the softmax the rest; therefore
+                # d log p(y | j) / d gate = r − sigmoid(gate).
                 gate = _gate_logits(activation, gate_weight, gate_bias, own[cells]).unsqueeze(1)
                 share = F.logsigmoid(gate).sub_(log_probs[cells, None]).exp_()
                 share.masked_fill_(own[cells, None] != symbol, 0.0)
@@ -240,7 +240,7 @@ def forward_algorithm(transitions: Transitions, emission: Tensor) -> Tensor:
     blocks = _blocks(emission)
     before, evidence = torch.full_like(emission[:, 0], -torch.inf), []
     before[:, 0] = 0.0  # the chain begins at position 0
-    # Split, not sliced: the gradient of a slice is as large as all that it was cut from.
+    # Split, not sliced: the gradient of a slice is as large as the whole tensor.
     parts = torch.split(emission, [steps.stop - steps.start for steps in blocks], 1)
     for steps, emitted in zip(blocks, parts, strict=True):
         if len(blocks) > 1:
@@ -252,18 +252,18 @@ def forward_algorithm(transitions: Transitions, emission: Tensor) -> Tensor:
 
 
 def _blocks(emission: Tensor) -> list[slice]:
-    """Returns slices of the steps whose transitions stay within ``BLOCK_FLOATS``."""
+    """Split the steps into slices whose transitions stay within ``BLOCK_FLOATS``."""
     rows, steps, positions = emission.shape
     size = max(1, BLOCK_FLOATS // (rows * positions**2))
     return [slice(start, min(start + size, steps)) for start in range(0, steps, size)]
 
 
 def _filter(before: Tensor, transition: Tensor, emission: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Run the forward algorithm over a block of steps, normalised at each.
+    """Run the forward algorithm over a block of steps, normalising at each.
 
     Returns:
-        log p(y_i | y_<i, x) [B, I], log p(a_i = j | y_<i, x) [B, I, J], and, once its symbol is
-        known, log p(a_i = j | y_≤i, x), from ``before`` [B, J] on: [B, I + 1, J].
+        log p(y_i | y_<i, x) [B, I]; predicted, log p(a_i = j | y_<i, x) [B, I, J]; and filtered,
+        log p(a_i = j | y_≤i, x) [B, I + 1, J], beginning with ``before`` [B, J].
     """
     evidence, predicted, filtered = [], [], [before]
     for move, emitted in zip(transition.unbind(1), emission.unbind(1), strict=True):
@@ -276,12 +276,12 @@ def _filter(before: Tensor, transition: Tensor, emission: Tensor) -> tuple[Tenso
 
 def _origins(transition: Tensor, predicted: Tensor, filtered: Tensor) -> Tensor:
     """Return p(a_{i-1} = k | a_i = j, y_<i, x) [B, I, J, J] at [:, i, k, j]; 0 if unreached."""
-    reached = predicted.clamp(min=torch.finfo(predicted.dtype).min)  # −inf less −inf would be nan
+    reached = predicted.clamp(min=torch.finfo(predicted.dtype).min)  # −inf − (−inf) is nan
     return (filtered[:, :-1].unsqueeze(3) + transition).sub_(reached.unsqueeze(2)).exp_()
 
 
 class _Forward(torch.autograd.Function):
-    """The forward algorithm over a block. Its gradient is made of posteriors, as sums of paths."""
+    """The forward algorithm over a block; its gradient consists of posteriors, sums over paths."""
 
     @staticmethod
     def forward(
@@ -296,8 +296,8 @@ class _Forward(torch.autograd.Function):
         grad, grad_last = grads  # [B, I], [B, J]
         transition, predicted, filtered = ctx.saved_tensors
         # Σ_i g_i log p(y_i | y_<i) = Σ_i (g_i − g_{i+1}) log p(y_≤i). The gradient of log p(y_≤i)
-        # by what step i emits is the filtered distribution, by what the steps before emit where
-        # that came from, and by the transitions in between what went from k to j.
+        # is the filtered distribution for the emission of step i, the distribution of its origins
+        # for earlier emissions, and that of moves from k to j for the transitions in between.
         share = filtered[:, 1:].exp()
         seeds = (grad - F.pad(grad[:, 1:], (0, 1))).unsqueeze(2) * share
         origins = _origins(transition, predicted, filtered)
