@@ -122,7 +122,7 @@ def test_nothing_is_replaced_without_being_told(file: Path, tmp_path: Path) -> N
     out = tmp_path / "out"
     out.mkdir()
     (out / "dev.tsv").write_text("mine")
-    with pytest.raises(HardalignError, match=r"dev\.tsv already exists"):
+    with pytest.raises(HardalignError, match=r"dev\.tsv: already exists"):
         split_file(file, FORMATS["pairs"], out)
     assert (out / "dev.tsv").read_text() == "mine"
     assert len(split_file(file, FORMATS["pairs"], out, overwrite=True)) == 3

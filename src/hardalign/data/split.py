@@ -60,7 +60,9 @@ def split_file(
     paths = {part: out / f"{part}.tsv" for part in ("train", "dev", "test")}
     existing = [path for path in paths.values() if path.exists()]
     if existing and not overwrite:
-        raise HardalignError(f"{existing[0]} already exists; choose another folder, or overwrite")
+        raise HardalignError(
+            f"{existing[0]}: already exists; choose another folder, or replace all with --overwrite"
+        )
     contents: dict[Path, bytes] = {}
     parts = []
     for part, path in paths.items():
