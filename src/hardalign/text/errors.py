@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from importlib.resources import files
+from operator import attrgetter
 from string import Template
 from typing import NamedTuple
 
@@ -114,16 +115,14 @@ def find_errors(
     doubtful = heapq.nsmallest(LISTED, zip(scores, pairs, strict=True), key=lambda pair: pair[0])
     right = [outcome for outcome in outcomes if outcome.correct]
     wrong = [outcome for outcome in outcomes if not outcome.correct]
-    spell = predictor.description.format.join_target
+    spell, probability = predictor.description.format.join_target, attrgetter("probability")
 
     tables = [
         _groups("By length of the source", sorted(lengths.items())),
         _groups("By confidence (probability of the prediction)", sorted(confidence.items())),
         _groups("By tag", sorted(tags.items(), key=lambda item: sum(item[1]) / len(item[1]))),
-        _words("Most confident errors", heapq.nlargest(LISTED, wrong, _probability), spell),
-        _words(
-            "Least confident right answers", heapq.nsmallest(LISTED, right, _probability), spell
-        ),
+        _words("Most confident errors", heapq.nlargest(LISTED, wrong, probability), spell),
+        _words("Least confident right answers", heapq.nsmallest(LISTED, right, probability), spell),
         Table(
             "Least probable pairs of the file: errors in the data?",
             ("source", "target", "line", "log p"),
@@ -189,10 +188,6 @@ def _outcomes(predictor: Predictor, items: Sequence[Example], threads: int) -> l
 def _closest(predicted: Symbols, references: Sequence[Symbols]) -> Symbols:
     """Return the closest reference, the longest in a tie, as ``hardalign.metrics`` does."""
     return min(references, key=lambda t: (Levenshtein.distance(predicted, t), -len(t)))
-
-
-def _probability(outcome: Outcome) -> float:
-    return outcome.probability
 
 
 def _origin(alignment: Alignment, column: int) -> tuple[str, str]:

@@ -302,8 +302,9 @@ def _read_data(
 
 def _hold_out(examples: list[Example], note: Note) -> tuple[list[Example], list[Example]]:
     """Hold out a tenth of the training data, if there is enough of it."""
-    held_out = [example for example in examples if _is_held_out(example)]
-    rest = [example for example in examples if not _is_held_out(example)]
+    held_out, rest = list[Example](), list[Example]()
+    for example in examples:
+        (held_out if _is_held_out(example) else rest).append(example)
     if not (rest and held_out):
         note("too few examples to hold some out: the temperature is 1")
         return examples, []
