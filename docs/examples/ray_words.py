@@ -34,13 +34,13 @@ def main() -> None:
     parser.add_argument("--model", default="en-g2p")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--address", default=None)
-    parser.add_argument("--part", type=int, default=50_000, help="words per folder of the output")
+    parser.add_argument("--part", type=int, default=50_000, help="words per output folder")
     options = parser.parse_args()
     ray.init(address=options.address, include_dashboard=False)
     words = options.words.read_text("utf-8").splitlines()
     for start in range(0, len(words), options.part):
         part = options.out / f"part-{start:012}"
-        if (part / "DONE").exists():  # of an earlier run
+        if (part / "DONE").exists():  # in an earlier run
             continue
         rows = ray.data.from_items([{"text": word} for word in words[start : start + options.part]])
         answered = rows.map_batches(

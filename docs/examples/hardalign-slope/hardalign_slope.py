@@ -1,4 +1,4 @@
-"""`hard` that prefers the diagonal: one learned number says how much."""
+"""`hard` with a preference for the diagonal, learned as one number."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ SYSTEM = System(
     advice="short words whose letters and sounds keep step",
 )
 FARTHEST = 100
-"""What is farther away counts as so far."""
+"""Larger distances count as this one."""
 
 
 class HardSlope(Hard):
@@ -23,7 +23,7 @@ class HardSlope(Hard):
 
     @classmethod
     def parameters(cls, config: ModelConfig, vocabulary: Vocabulary) -> Parameters:
-        """Declares those of `hard` and one number, 0 at first."""
+        """Declares those of `hard` and the slope, 0 at first."""
         return super().parameters(config, vocabulary) | {f"{ATTENTION}.slope": Parameter((1,))}
 
     def log_alpha(self, h: Array, memory: Memory, word: Array | None, first: Any) -> Array:
