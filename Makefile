@@ -14,14 +14,14 @@ demo: $(READY)  ## train on real words, evaluate, predict, draw alignments
 	$(BIN)/hardalign plot runs/demo action
 	$(BIN)/hardalign plot runs/demo knight
 
-# Python may keep what it compiles, or each of the many processes compiles all anew.
+# Let Python cache bytecode, or each of the many processes compiles everything anew.
 test: $(READY)  ## the whole test suite
 	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 3 --dist worksteal
 
 test-browser: $(READY)  ## the page of `hardalign serve` in Chromium
 	$(BIN)/pytest tests/browser
 
-bench: $(READY)  ## speed, memory and answers beside another checkout: OTHER=DIR
+bench: $(READY)  ## speed, memory and answers against another checkout: OTHER=DIR
 	$(BIN)/python benchmarks/gates.py $(OTHER)
 
 check: $(READY)  ## formatting, lint, types, layering
@@ -39,7 +39,7 @@ results: $(READY)  ## the tables of results in the documents; RUNS=DIR adds runs
 reference: $(READY)  ## docs/reference/commands.md, from --help
 	$(BIN)/python tools/commands.py
 
-model: $(READY)  ## train a bundled model anew: minutes to an hour; NAME=is-g2p
+model: $(READY)  ## retrain a bundled model: minutes to an hour; NAME=is-g2p
 	$(BIN)/python recipes/models.py $(NAME)
 
 fuzz: $(READY)  ## damaged files, arguments, folders, requests, surroundings: ten minutes; FUZZ="--seconds N"
@@ -48,24 +48,24 @@ fuzz: $(READY)  ## damaged files, arguments, folders, requests, surroundings: te
 kill: $(READY)  ## training, split, lexicon, serve and others killed at random moments: KILL="--kills N"
 	PYTHONPATH=tools $(BIN)/python -m attack.kill $(KILL)
 
-licences: $(READY)  ## the licence of every package here; fails where one is not allowed
+licences: $(READY)  ## the licence of every package here; fails if one is not allowed
 	$(BIN)/python tools/licences.py
 
-hashes: $(READY)  ## requirements/hashes.txt anew, after a change of the pins there
+hashes: $(READY)  ## rewrite requirements/hashes.txt after changing the pins there
 	$(BIN)/python tools/hashes.py
 
-package: $(READY)  ## wheel and source distribution in dist, tried in empty environments
+package: $(READY)  ## wheel and source distribution in dist, tested in empty environments
 	$(BIN)/python tools/package.py
 
-format: $(READY)  ## mend what the formatter can
+format: $(READY)  ## fix what the formatter can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis dist
 
-# What has a hash is installed only if it matches, the build backend included. PyTorch has none:
-# which of its builds a machine gets depends on where pip looks.
+# Packages with a hash must match it, the build backend included. PyTorch has none: which of its
+# builds a machine gets depends on pip's index.
 $(READY): pyproject.toml requirements/constraints.txt requirements/hashes.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --no-deps --require-hashes --requirement requirements/hashes.txt

@@ -1,6 +1,6 @@
-"""Makes of README.md what a package index shows: without links and pictures it could not follow.
+"""Makes a package index's description from README.md: without relative links and pictures.
 
-Relative addresses mean something in the repository only.
+Relative addresses only work in the repository.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ LINK = re.compile(r"\[([^\]]+)\]\((?!https?:)[^)]*\)")
 
 
 def standalone(text: str) -> str:
-    """Returns Markdown without relative pictures, and with the words of relative links alone."""
+    """Returns Markdown without relative pictures, and with relative links as plain text."""
     return LINK.sub(r"\1", PICTURE.sub("", text))
 
 
 class CustomMetadataHook(MetadataHookInterface):
-    """What hatchling calls."""
+    """The hook for hatchling."""
 
     def update(self, metadata: dict[str, Any]) -> None:
         """Add the text to the metadata of the package."""

@@ -1,11 +1,11 @@
-"""How often the most probable alignment is the gold one: models and the unsupervised aligner.
+"""Alignment accuracy on gold alignments: models and the unsupervised aligner.
 
     python benchmarks/alignment.py MODEL... --gold TEST.tsv [--train TRAIN.tsv] [--errors N]
 
 A line of either file holds, separated by TABs, a word, its phonemes separated by blanks, and its
-alignment: one character per letter, `-` where the letter is silent. Accuracy is the share of gold
-phonemes that are on their gold letter when word and phonemes are given. With --train, the aligner
-that needs no model is fitted to the words and phonemes of that file and compared too.
+alignment: one character per letter, `-` for a silent letter. Accuracy is the share of phonemes
+aligned with their gold letter, given word and phonemes. With --train, the unsupervised aligner is
+fitted to the words and phonemes of that file and compared too.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def spell(word: Word, positions: list[int]) -> str:
     return "".join(by_letter.get(j, "-") for j in range(len(word.letters)))
 
 
-Letters = list[int]  # of each phoneme the index of its letter, -1 where it is on none
+Letters = list[int]  # the index of each phoneme's letter, -1 for none
 
 
 def example(word: Word) -> Example:
@@ -71,7 +71,7 @@ def by_aligner(train: Path, words: list[Word]) -> list[Letters]:
 
 
 def kinds_of_error(word: Word, found: Letters) -> Iterator[str]:
-    """Stretches of letters where gold and found differ, as the files spell them."""
+    """Spans of letters where gold and found differ, spelled as in the files."""
     marks = zip(word.letters, spell(word, word.gold), spell(word, found), strict=True)
     for same, run in groupby(marks, key=lambda mark: mark[1] == mark[2]):
         if not same:
@@ -79,7 +79,7 @@ def kinds_of_error(word: Word, found: Letters) -> Iterator[str]:
 
 
 def report(words: list[Word], results: list[Letters], errors: int) -> None:
-    """Where wrong phonemes are: how far from their letter, on what, and the commonest cases."""
+    """Print how far wrong phonemes are from their letters, and the commonest errors."""
     shifts: Counter[str] = Counter()
     on_silent = 0
     kinds: Counter[str] = Counter()
@@ -100,8 +100,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("models", type=Path, nargs="*")
     parser.add_argument("--gold", type=Path, required=True)
-    parser.add_argument("--train", type=Path, help="what the unsupervised aligner is fitted to")
-    parser.add_argument("--errors", type=int, default=10, help="how many kinds of error to show")
+    parser.add_argument("--train", type=Path, help="fit the unsupervised aligner to this")
+    parser.add_argument("--errors", type=int, default=10, help="kinds of error to show")
     arguments = parser.parse_args()
 
     words = read(arguments.gold)

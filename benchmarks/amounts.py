@@ -1,8 +1,8 @@
-"""Accuracy against the amount of data and against time, of the runs of `recipes/amounts.py`.
+"""Plot accuracy by amount of data and by training time, for runs of `recipes/amounts.py`.
 
     python benchmarks/amounts.py runs/amounts/runs --all RUN --words 17008 --output docs/amounts.svg
 
-prints a table too. Time is that of training and validating, from the runs' own records.
+also prints a table. Time is for training and validation, as recorded in the runs.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ MARKERS = "osD^vP"
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("runs", type=Path, help="folder of the runs, corpora first-100 and so on")
-    parser.add_argument("--all", type=Path, required=True, help="a run on all of the words")
-    parser.add_argument("--words", type=int, required=True, help="how many these are")
+    parser.add_argument("--all", type=Path, required=True, help="a run on all words")
+    parser.add_argument("--words", type=int, required=True, help="their number")
     parser.add_argument("--output", type=Path, required=True, help="an SVG file")
     options = parser.parse_args()
     named = [(options.runs / result.run.name, result) for result in read_results(options.runs)]
@@ -67,18 +67,18 @@ def main() -> None:
 
 
 def amount_of(result: Result, words: int) -> int:
-    """Returns how many words a run learned from."""
+    """Returns the number of training words of a run."""
     name = result.run.corpus
     return int(name.removeprefix("first-")) if name.startswith("first-") else words
 
 
 def recipe_of(result: Result) -> str:
-    """Return a run's recipe; plans have the paper's unless they say otherwise."""
+    """Return a run's recipe; the default of plans is the paper's."""
     return str(result.run.overrides.get("recipe", "paper"))
 
 
 def label(axis: Axes, across: str, up: str) -> None:
-    """Gives a panel its scale and its words."""
+    """Sets a panel's scale, labels and legend."""
     axis.set_xscale("log")
     axis.set_ylim(0, 80)
     axis.set_xlabel(across)

@@ -1,11 +1,11 @@
-"""Makes docs/gallery.md and its pictures: alignments of models that are trained on the spot.
+"""Makes docs/gallery.md and its pictures: alignments by models trained on the spot.
 
     python benchmarks/gallery.py [--hangul TRAIN DEV] [--turkish TRAIN DEV] [--runs DIR] [--out DIR]
 
 Pronunciation and reduplication need no files. For names in Hangul give files of
-`name<TAB>syllables separated by blanks<TAB>anything`, for Turkish inflection files of the format
-sigmorphon; a section without files is left out. A model that is in --runs already is not trained
-again. Pictures of Hangul need a font that has it (Debian: fonts-noto-cjk).
+`name<TAB>syllables separated by blanks<TAB>anything`, for Turkish inflection files in the format
+sigmorphon; a section without its files is left out. Models already in --runs are not trained
+again. Pictures of Hangul need a suitable font (Debian: fonts-noto-cjk).
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from hardalign.data.reading import read_examples
 from hardalign.predictor import Predictor
 from hardalign.search import Search
 
-PAIRS = 8000  # taken from a file to train on: enough for a picture, in minutes
-LONG = 7  # symbols of a held-out source that is worth a picture
+PAIRS = 8000  # training pairs per file: enough for a picture, in minutes
+LONG = 7  # minimum symbols of a held-out source to draw
 
 
 class Section(NamedTuple):
@@ -33,15 +33,15 @@ class Section(NamedTuple):
     text: str
     options: list[str]  # of hardalign train
     systems: list[str]  # two are drawn side by side
-    words: list[str]  # without any, held-out words are drawn: two that are right, one that is not
+    words: list[str]  # if empty, held-out words are drawn: two correct, one incorrect
 
 
 SECTIONS = [
     Section(
         "g2p",
         "Pronunciation",
-        "English words from the CMU dictionary. Silent letters have empty columns, and an *x* "
-        "makes two sounds.",
+        "English words from the CMU dictionary. Silent letters have empty columns, and *x* "
+        "stands for two sounds.",
         [
             "--corpus",
             "cmudict",
@@ -58,8 +58,8 @@ SECTIONS = [
     Section(
         "hangul",
         "Transliteration into Hangul",
-        "Names from Wikidata. A symbol is a syllable, and several letters have a part in it: the "
-        "posterior says by which of them the model knew it.",
+        "Names from Wikidata. A symbol is a syllable, to which several letters contribute: the "
+        "posterior shows which of them identified it.",
         ["--columns", "source,target,-", "--target-separator", " ", "--epochs", "10"],
         ["hard"],
         [],
@@ -67,8 +67,8 @@ SECTIONS = [
     Section(
         "turkish",
         "Turkish inflection",
-        "From CoNLL-SIGMORPHON 2017. Tags stand before the lemma. What is copied comes from its "
-        "letter; where a suffix comes from, the model is free to choose.",
+        "From CoNLL-SIGMORPHON 2017. Tags precede the lemma. A copied symbol comes from its "
+        "letter; where a suffix comes from is up to the model.",
         ["--format", "sigmorphon", "--epochs", "8"],
         ["hard"],
         [],
@@ -77,7 +77,7 @@ SECTIONS = [
         "reduplication",
         "Reduplication",
         "Made-up words whose beginning is doubled, as in Pingelapese (the paper's Figure 1): the "
-        "alignment goes back to the beginning, which a monotonic one cannot.",
+        "alignment returns to the beginning, which no monotonic one can.",
         ["--corpus", "toy:reduplication", "--epochs", "8"],
         ["soft", "hard"],
         ["mejr", "zwapixu"],
@@ -87,15 +87,15 @@ SECTIONS = [
 INTRODUCTION = """\
 # Alignments in pictures
 
-Target symbols from top to bottom, source symbols from left to right; `⊢` and `⊣` are begin and end.
-`hard` shows the exact posterior p(a_i = j | x, y), `soft` its attention weights. The models are
-small and were trained for minutes, by `benchmarks/gallery.py`, which makes this page. A picture of
-your own: `hardalign plot MODEL WORD --output word.svg`.
+Target symbols run from top to bottom, source symbols from left to right; `⊢` and `⊣` are begin and
+end. `hard` shows the exact posterior p(a_i = j | x, y), `soft` its attention weights. The models
+are small, trained for minutes by `benchmarks/gallery.py`, which writes this page. To draw your own:
+`hardalign plot MODEL WORD --output word.svg`.
 """
 
 
 def section(entry: Section, files: list[Path] | None, runs: Path, out: Path) -> Iterator[str]:
-    """Train, draw, and give the lines of the page."""
+    """Train, draw, and yield the lines of the page."""
     data = []
     if files is not None:
         train = runs / f"{entry.name}.tsv"
@@ -124,7 +124,7 @@ def trained(folder: Path, options: list[str]) -> Predictor:
 
 
 def held_out(model: Predictor, file: Path) -> dict[str, str]:
-    """Two words that are predicted right and one that is not, with a remark that says so."""
+    """Two correctly predicted words and an incorrect one, each with a remark."""
     layout = model.description.format
     examples = read_examples(file, layout, "evaluation")
     questions = [one for one in islice(examples, 300) if len(one.source) >= LONG]
@@ -133,7 +133,7 @@ def held_out(model: Predictor, file: Path) -> dict[str, str]:
     for question, (answer,) in zip(questions, model.answers(questions, Search()), strict=True):
         word = "\t".join(filter(None, (question.text, layout.tag_separator.join(question.tags))))
         if answer.symbols in question.targets:
-            right.append((word, ", as the file has it"))
+            right.append((word, ", as in the file"))
         else:
             wrong.append((word, f", but the file has {layout.join_target(question.targets[0])}"))
     return dict(right[:2] + wrong[:1])

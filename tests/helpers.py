@@ -1,6 +1,6 @@
 """Random words, tiny models of every system, and commands run in this process.
 
-Functions that need torch import it themselves, so that tests of what answers run without it.
+Functions that need torch import it themselves, so that tests of prediction run without it.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def random_pair(
 def random_pairs(
     count: int, longest: int = 8, *, seed: int = 0, vocabulary: Vocabulary = TINY
 ) -> list[Encoded]:
-    """Pairs of all sorts of lengths, some with tags, some with nothing but an end."""
+    """Pairs of various lengths, some with tags, some with an empty target."""
     generator = random.Random(seed)
     most_tags = 2 if vocabulary.source.tags else 0
     return [
@@ -77,7 +77,7 @@ def random_pairs(
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Fail what takes more processor time; the clock would tell of other work."""
+    """Fail what takes more processor time; wall-clock time includes other work."""
 
     def late(*_: object) -> None:
         pytest.fail(f"takes more than {seconds:g} s")
@@ -92,7 +92,7 @@ def time_limit(seconds: float) -> Iterator[None]:
 
 
 def eventually(happened: Callable[[], bool], within: float = 300.0) -> None:
-    """Wait for something that another thread or process does, on however busy a machine."""
+    """Wait for another thread or process to do something, even on a busy machine."""
     deadline = time.monotonic() + within
     while not happened():
         assert time.monotonic() < deadline, "it did not happen"
@@ -102,11 +102,11 @@ def eventually(happened: Callable[[], bool], within: float = 300.0) -> None:
 COPYING = [f"{name} copying" for name, system in SYSTEMS.items() if system.model.can_copy]
 BESIDE = [f"{name} beside" for name, system in SYSTEMS.items() if system.model.can_set_tags_beside]
 VARIANTS = [*SYSTEMS, *COPYING, *BESIDE, "hard-hmm copying beside"]
-"""Systems, also with options, as the functions of this module take them."""
+"""Systems, with and without options, as functions here take them."""
 
 
 def tiny_config(system: str = "hard", layers: int = 1) -> ModelConfig:
-    """Sizes that are all different, so that none can stand for another.
+    """Sizes that all differ, so that none can be mistaken for another.
 
     The name of a system may be followed by options: "hard copying beside".
     """
@@ -133,7 +133,7 @@ def copied(system: str, vocabulary: Vocabulary = TINY) -> dict[int, int]:
 
 
 def spelled_alike(vocabulary: Vocabulary) -> Vocabulary:
-    """As many symbols, some of them on both sides, with other numbers there."""
+    """As many symbols, some of them on both sides under other numbers."""
     letters = vocabulary.source.letters[::-1]
     target = [
         letters[k] if k < min(2, len(letters)) else symbol
@@ -165,7 +165,7 @@ def tiny_tensors(
     end: float = 0.0,
     dtype: type[np.floating[Any]] = np.float64,
 ) -> Tensors:
-    """Random weights, no bias among them zero.
+    """Random weights, with nonzero biases.
 
     Args:
         system: As in ``tiny_config``.
@@ -173,7 +173,7 @@ def tiny_tensors(
         seed: Of the weights.
         scale: How far from uniform distributions are.
         layers: LSTM layers of the encoder and of the decoder.
-        end: Is added to the bias of the end, which makes strings shorter or longer.
+        end: Added to the bias of the end, to make strings shorter or longer.
         dtype: Of the weights.
     """
     config, vocabulary = tiny_config(system, layers), spelled_alike(vocabulary)
@@ -189,7 +189,7 @@ def random_tensors(
     end: float = 0.0,
     dtype: type[np.floating[Any]] = np.float32,
 ) -> Tensors:
-    """Random weights of any sizes; see ``tiny_tensors``."""
+    """Random weights for any sizes; see ``tiny_tensors``."""
     generator = np.random.default_rng(seed)
     tensors = {}
     for name, shape in parameter_shapes(config, vocabulary).items():
@@ -209,7 +209,7 @@ def random_tensors(
 def tiny_runtime(
     system: str = "hard", vocabulary: Vocabulary = TINY, *, layers: int = 1, **options: Any
 ) -> Answering:
-    """A model of random weights; options are those of ``tiny_tensors``."""
+    """A model with random weights; options are those of ``tiny_tensors``."""
     tensors = tiny_tensors(system, vocabulary, layers=layers, **options)
     return runtime_of(system, tensors, vocabulary, layers)
 
@@ -217,7 +217,7 @@ def tiny_runtime(
 def runtime_of(
     system: str, tensors: Tensors, vocabulary: Vocabulary = TINY, layers: int = 1
 ) -> Answering:
-    """The model whose weights ``tiny_tensors`` made."""
+    """The model with weights by ``tiny_tensors``."""
     return build_model(tiny_config(system, layers), tensors, spelled_alike(vocabulary))
 
 
@@ -227,7 +227,7 @@ def tiny_predictor(
     vocabulary: Vocabulary = TINY,
     **options: Any,
 ) -> Predictor:
-    """A predictor of random weights in float32; options are those of ``tiny_tensors``."""
+    """A predictor with random float32 weights; options are those of ``tiny_tensors``."""
     return Predictor(
         tiny_runtime(system, vocabulary, **{"dtype": np.float32, **options}),
         tiny_description(system, layout, vocabulary),
@@ -258,8 +258,8 @@ def tiny_model(
         dtype: of its weights; float64 unless given.
         encoder_layers: LSTM layers of the encoder.
         decoder_layers: LSTM layers of the decoder.
-        dropout: is not zero, so that a test fails where evaluation mode is forgotten.
-        state_dropout: the same unless it is given.
+        dropout: nonzero, so that tests fail if evaluation mode is forgotten.
+        state_dropout: by default the same.
         symbol_dropout: likewise.
         unk_dropout: likewise.
     """
@@ -331,7 +331,7 @@ def write_model(
     examples: Sequence[Example] = EXAMPLES,
     layout: Format = FORMATS["pairs"],
 ) -> Path:
-    """A model of the pairs that has learned nothing, as training writes it but without torch."""
+    """Write an untrained model of the pairs, as training does but without torch."""
     config = ModelConfig(system, embedding=8, encoder=8, decoder=8)
     vocabulary = Vocabulary.of(examples)
     origin = FileOrigin("pairs.tsv", len(examples), "0" * 64)
@@ -344,7 +344,7 @@ def write_model(
 
 
 def assert_complains(result: Result, *words: object) -> None:
-    """Assert that a command failed as users may expect: one line that says what and where."""
+    """Assert that a command failed properly: with one line that says what and where."""
     assert result.code == 2
     assert result.out == ""
     assert result.err.startswith("hardalign: ")

@@ -19,11 +19,11 @@ from torch import Tensor, nn
 Parameters = Mapping[str, Tensor]
 
 BEGIN, END = 1, 3
-"""Reserved numbers. Classes of the output softmax start at END: below it nothing can be said."""
+"""Reserved numbers. Classes of the output softmax start at END: no number below it is output."""
 
 
 def parameters(model: nn.Module) -> dict[str, Tensor]:
-    """A model's parameters by name, in float64, with autograd's way back to the model."""
+    """A model's parameters by name, in float64, still attached to autograd."""
     return {name: value.double() for name, value in model.named_parameters()}
 
 
@@ -62,7 +62,7 @@ def encode(p: Parameters, source: Sequence[int]) -> list[Tensor]:
 
 
 def decode(p: Parameters, target: Sequence[int], tags: Sequence[int] | None = None) -> list[Tensor]:
-    """h_1 … h_|y|: h_i has read begin and y_<i, each with the sum of tags that are beside."""
+    """h_1 … h_|y|: h_i has read begin and y_<i, each beside the summed tags, if given."""
     previous = [BEGIN, *target[:-1]]
     states = [p["decoder.embedding.weight"][number] for number in previous]
     if tags is not None:
@@ -94,7 +94,7 @@ def attention(p: Parameters, h: Tensor, encoded: Sequence[Tensor]) -> Tensor:
 def emission(p: Parameters, h: Tensor, e: Tensor, own: int | None = None) -> Tensor:
     """softmax(W tanh(S (h ⊕ e))) over the end and the letters.
 
-    Or that times 1 − g, and g more for the position's own symbol, a target number that is copied.
+    When copying, that times 1 − g, plus g for the position's ``own`` symbol, a target number.
     """
     combine, output = "head.attention.combine", "head.attention.output"
     f = (p[f"{combine}.weight"] @ torch.cat([h, e]) + p[f"{combine}.bias"]).tanh()
@@ -235,7 +235,7 @@ def _without_feeding(p: Parameters) -> Parameters:
 def fed_rule(
     p: Parameters, system: str, encoded: Sequence[Tensor], target: Sequence[int]
 ) -> Weights:
-    """What is fed back when decoding: all states by α, or one by α or by the posterior."""
+    """What is fed back in decoding: all states by α, or the best by α or by the posterior."""
     p = _without_feeding(p)
 
     def one(i: int, h: Tensor, alpha: Tensor) -> Tensor:
@@ -306,7 +306,7 @@ def fed_alignments(
 
 
 def fed_likelihood(p: Parameters, source: Sequence[int], target: Sequence[int]) -> Tensor:
-    """p(y | x) = Σ_a Π_i α_{a_i}(i) p(y_i | a_i), the sum that nobody can afford."""
+    """p(y | x) = Σ_a Π_i α_{a_i}(i) p(y_i | a_i), the intractable sum."""
     terms = []
     for a, alpha, emitted in fed_alignments(p, source, target):
         steps = range(len(target))
@@ -351,11 +351,11 @@ def fed_bound(p: Parameters, source: Sequence[int], target: Sequence[int]) -> Te
 # Beyond the paper: a position prior, and positions that depend on the last one
 
 PRIOR_REACH, JUMP_REACH = 10, 5
-"""How far distances are told apart."""
+"""Larger distances are clipped."""
 
 
 def _clipped(distance: int, reach: int) -> int:
-    """Which bias a distance has."""
+    """The bias index of a distance."""
     return max(-reach, min(reach, distance)) + reach
 
 

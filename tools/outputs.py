@@ -2,8 +2,8 @@
 
     python tools/outputs.py docs/start/pronunciation.md [PAGE ...]
 
-Tests run the same commands on less data (tests/docs/test_commands.py) and cannot know the figures.
-Only output that a page shows is replaced: what is said around it is for a person to read again.
+Tests run the same commands on less data (tests/docs/test_commands.py) and cannot check the figures.
+Only output that a page shows is replaced: the text around it must be checked by hand.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DOWNLOADS = ("hardalign corpora fetch", "conll2017/danish", "wikidata-names")
 
 
 def output(line: str, folder: Path) -> str:
-    """Returns what a line of bash prints, without the remarks on standard error."""
+    """Returns the standard output of a line of bash."""
     print(f"$ {line}", flush=True)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     result = subprocess.run(
@@ -40,7 +40,7 @@ def output(line: str, folder: Path) -> str:
 
 
 def renewed(text: str, folder: Path) -> str:
-    """Returns a page with what its commands print now."""
+    """Returns a page with its commands' current output."""
 
     def command(match: re.Match[str]) -> str:
         line, shown = match.groups()

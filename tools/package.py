@@ -1,8 +1,8 @@
-"""``make package``: build wheel and source distribution, try both in empty environments.
+"""``make package``: build wheel and source distribution, test both in empty environments.
 
     python tools/package.py [--out dist]
 
-Each is installed with its four dependencies alone: what answers must need no more.
+Each is installed with its four dependencies only: prediction must need no more.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PYTHON = "import hardalign; print(hardalign.load('en-g2p')('action').text)"
 
 
 def run(*command: object, text: str | None = None) -> str:
-    """Return what a command prints; stop where it fails."""
+    """Return what a command prints; stop if it fails."""
     print("$", *command, flush=True)
     return subprocess.run(
         list(map(str, command)), input=text, stdout=subprocess.PIPE, encoding="utf-8", check=True
@@ -27,7 +27,7 @@ def run(*command: object, text: str | None = None) -> str:
 
 
 def smoke_test(archive: Path) -> None:
-    """Install an archive in an empty environment and ask it for a pronunciation, twice."""
+    """Install an archive in an empty environment and predict a pronunciation, twice."""
     with tempfile.TemporaryDirectory() as folder:
         venv.create(folder, with_pip=True)
         programs = Path(folder, "Scripts" if sys.platform == "win32" else "bin")

@@ -1,11 +1,11 @@
-"""Write every figure of results in the documents from the record of runs: `make results`.
+"""`make results`: write all result figures in the documents from the record of runs.
 
     python tools/results.py [RUNS…]
 
 First adds the complete runs of each folder RUNS (of `hardalign reproduce --out`) to the record
-docs/results/runs.jsonl: a line of JSON per run, no weights, and which items were right as bits, so
-that runs can still be compared item by item. Then writes docs/against-paper.svg, and what stands
-between `<!-- results:… -->` and `<!-- end -->` in the documents. A test fails where a page and the
+docs/results/runs.jsonl: a line of JSON per run, without weights, but with a bit per item for being
+right, so that runs can be compared item by item. Then writes docs/against-paper.svg and the blocks
+between `<!-- results:… -->` and `<!-- end -->` in the documents. A test fails if a page and the
 record disagree.
 """
 
@@ -63,21 +63,21 @@ PAGES = [
     *(DOCS / "results" / f"{name}.md" for name in TASK_NAMES),
 ]
 HONEST = "hold_out=true"
-"""NEWS with a tenth of train held out for stopping, and not stopped by the part that judges."""
+"""NEWS with a tenth of train held out for early stopping, not stopped on the test part."""
 NEAR = 1.5
 DATA_SETS = 63
-"""The paper's but ArEn, whose training file could not be had."""
+"""The paper's except ArEn, whose training file is unavailable."""
 _BLOCK = re.compile(r"(<!-- results:(\S+)((?: \S+)*) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 COLOURS = ("#0072B2", "#56B4E9", "#D55E00", "#E69F00", "#009E73", "#CC79A7", "#000000")
-"""A palette for colour-blind readers, too (Okabe & Ito)."""
+"""A colour-blind-safe palette (Okabe & Ito)."""
 MARKERS = "os^vDPX*"
 
 Row = list[str]
 
 
 class Claim(NamedTuple):
-    """One system is said to be better than another."""
+    """A claim that one system beats another."""
 
     better: str
     worse: str
@@ -91,9 +91,9 @@ SHARED_TASKS = {
     "SIGMORPHON 2021 G2P low": ("SIGMORPHON 2021, 800 words", "ady gre ice ita khm"),
     "SIGMORPHON 2021 G2P medium": ("SIGMORPHON 2021, 8,000 words", "hun jpn_hira kor vie_hanoi"),
 }
-"""Later shared tasks of grapheme to phoneme, the languages whose data is at hand."""
+"""Later grapheme-to-phoneme shared tasks, with the languages whose data is available."""
 AUTO = {"recipe", "hold_out", "members"}
-"""What a run by the recipe auto may set and still be without other options."""
+"""Settings that still count as the recipe auto without other options."""
 FINDINGS: dict[str, tuple[Claim, ...]] = {
     "Input feeding hurts": (Claim("soft", "soft-feed"), Claim("hard", "hard-feed")),
     "Hard attention beats soft attention": (Claim("hard", "soft"),),
@@ -180,7 +180,7 @@ def _result(row: dict[str, Any]) -> Result:
 
 
 def main_table(cells: Cells, arguments: Row) -> list[Row]:
-    """Return paper and ours for each task and system, over the same data sets."""
+    """Return the paper's and our means by task and system, over the same data sets."""
     (size,) = arguments
     head = ["task", "system", "paper's", "data sets", "", "paper", "ours", "difference"]
     table = [[*head, f"within {NEAR}"], []]
@@ -251,7 +251,7 @@ def _compared(better: str, worse: str, differences: list[float]) -> str:
 
 
 def wilcoxon(differences: list[float]) -> float:
-    """Return p of Wilcoxon's signed-rank test, two-sided and exact; zeros are left out."""
+    """Return p of the two-sided exact Wilcoxon signed-rank test; zeros are left out."""
     values = np.round([value for value in differences if round(value, 9) != 0], 9)
     sizes = np.abs(values)
     # Twice the mean rank of ties, so that ranks are integers.
@@ -265,7 +265,7 @@ def wilcoxon(differences: list[float]) -> float:
 
 
 def paired(cells: Cells, names: Row) -> str:
-    """Return how the first system compares with each other one by the recipe ``auto``."""
+    """Return how the first system compares with the others by the recipe ``auto``."""
     first, *others = names
     lines = []
     for other in others:
@@ -280,12 +280,12 @@ def paired(cells: Cells, names: Row) -> str:
 
 
 def _is_auto(setting: Setting) -> bool:
-    """Whether runs are by the recipe ``auto`` without other options."""
+    """Whether runs use the recipe ``auto`` without other options."""
     return "recipe" in set(re.findall(r"(\w+)=", setting.overrides)) <= AUTO
 
 
 def _small(cells: Cells, names: set[str]) -> dict[str, dict[str, Cell]]:
-    """Return the paper's corpora on which all these systems have runs by one recipe."""
+    """Return the paper's corpora on which all these systems have runs by the same recipe."""
     found = {}
     for corpus in (corpus for task in TASK_NAMES.values() for corpus in paper_corpora(task)):
         for overrides in ("", HONEST):
@@ -341,7 +341,7 @@ def _size_first(item: tuple[tuple[str, str, str], Any]) -> tuple[bool, str, str]
 
 
 def _best_of_paper(metric: Metric, corpora: list[str]) -> tuple[float | None, str]:
-    """Return the best mean of the paper's systems over some data sets, and whose it is."""
+    """Return the best mean of the paper's systems over some data sets, and its system."""
     means = []
     for size in SIZES:
         for system in ("soft-feed", "soft-feed-large", "soft", "hard", "hard-sampled", "monotonic"):
@@ -379,7 +379,7 @@ def rows(cells: Cells, arguments: Row) -> list[Row]:
 
 
 def written(text: str, cells: Cells) -> str:
-    """Return a page with its blocks as the cells have them."""
+    """Return a page with its blocks filled from the cells."""
 
     def block(match: re.Match[str]) -> str:
         begin, kind, arguments, end = match.groups()
@@ -425,7 +425,7 @@ BLOCKS: dict[str, Callable[[Cells, Row], list[Row] | str]] = {
 
 
 def _plain(cells: Cells, corpus: str) -> dict[str, Cell]:
-    """Return the runs of size small by the paper's recipe, whichever way NEWS was stopped."""
+    """Return the runs of size small by the paper's recipe, however NEWS was stopped."""
     honest = cells.get(Setting(corpus, "small", HONEST), {})
     found = honest | cells.get(Setting(corpus, "small"), {})
     return {system: found[system] for system in in_order(found)}
@@ -454,7 +454,7 @@ def _short(corpus: str) -> str:
 
 
 def save_figure(path: Path, cells: Cells) -> None:
-    """Draw runs by the paper's recipe over the paper's figures, if there are any."""
+    """Plot runs by the paper's recipe against its figures, if there are any."""
     style: dict[Any, Any] = {"svg.fonttype": "path", "svg.hashsalt": "hardalign", "font.size": 9}
     with mpl.rc_context(style):
         figure = draw_paper({s: systems for s, systems in cells.items() if not s.overrides})
@@ -471,7 +471,7 @@ def published_accuracy(corpus: str, size: str, system: str) -> float | None:
 
 
 def draw_paper(cells: Cells) -> Figure | None:
-    """Draw our accuracy over the paper's, a panel per task, a dot per data set and system."""
+    """Plot our accuracy against the paper's, a panel per task, a dot per data set and system."""
     points = [
         (setting, system, paper, cell.accuracy)
         for setting, systems in cells.items()
@@ -509,7 +509,7 @@ def draw_paper(cells: Cells) -> Figure | None:
 
 
 def main(folders: Iterable[Path]) -> None:
-    """Add the runs of folders to the record, and write the pages anew."""
+    """Add the runs of folders to the record, and rewrite the pages."""
     for folder in folders:
         add_to_record(RECORD, read_results(folder))
     cells = collect(read_record(RECORD))

@@ -1,4 +1,4 @@
-"""What the fuzzer does: one function for each kind of case, random by a seed alone."""
+"""The cases of the fuzzer: one function for each kind, reproducible from a seed."""
 
 # ruff: noqa: E501 - lists of odd things read better in wide lines
 
@@ -47,7 +47,7 @@ from hardalign.model_folder import (
 from hardalign.search import Search
 
 ANSWERING = ("predict", "evaluate", "score", "align", "analyze", "errors", "lexicon")
-"""Commands of a model and a file."""
+"""Commands on a model and a file."""
 
 
 def data_file(world: World, draw: random.Random) -> Outcome:
@@ -153,7 +153,7 @@ WORDS = (
     "local", "ray", "cpu", "64-true", "mfa", "ab", "cab", "é", "AB", "ab\tN;PL", "random", "NFD", "lower",
 )  # fmt: skip
 BOUNDED = {
-    # What is allowed to take long, or to fill the machine, because it was asked to.
+    # Options that may take long or fill the machine, because they ask for it.
     "--epochs": ("0", "1", "-1", "nan", "1e9", ""),
     "--words": ("0", "1", "50", "-3", "x"),
     "--set": ("epochs=1", "dropout=2", "dropuot=0.1", "words=-3", "threads=1e9", "=", "clip=none"),
@@ -182,7 +182,7 @@ NEEDED = {
 
 
 def arguments(world: World, draw: random.Random) -> Outcome:
-    """A command with options and values of all sorts; what would train or serve is left out."""
+    """A command with options and values of all sorts, mostly without training; nothing is served."""
     verb = draw.choice(COMMANDS)
     texts = [text for text in ODD_TEXTS if "\0" not in text]  # no command line can hold it
     words = list(POSITIONALS.get(verb, ()))
@@ -221,7 +221,7 @@ def arguments(world: World, draw: random.Random) -> Outcome:
 
 @contextmanager
 def _tame() -> Iterator[None]:
-    """Nothing is served or downloaded."""
+    """Prevents serving and downloads."""
 
     from hardalign.errors import HardalignError
 
@@ -237,7 +237,7 @@ def _tame() -> Iterator[None]:
 
 
 def model_folder(world: World, draw: random.Random) -> Outcome:
-    """A damaged model folder; most often without checksums, so that what is behind them is met."""
+    """A damaged model folder, usually without checksums, so that damage gets past them."""
     model = draw.choice(world.systems)
     with world.copy(model) as folder:
         place = folder / model
@@ -304,7 +304,7 @@ def _damage_folder(place: Path, config: Any, draw: random.Random) -> str:
 
 
 def _damage_tensors(path: Path, draw: random.Random) -> None:
-    """Other arrays or notes, with a checksum that fits them."""
+    """Changes arrays or notes, with a matching checksum."""
     try:
         tensors, notes = read_tensors(path)
     except Exception:
@@ -340,7 +340,7 @@ def _damage_tensors(path: Path, draw: random.Random) -> None:
 
 
 def plan(world: World, draw: random.Random) -> Outcome:
-    """A damaged plan, or a damaged folder of a grid."""
+    """A damaged plan, or a damaged grid folder."""
     with world.copy("grid") as folder:
         if draw.random() < 0.5:
             return _report(folder, draw)
@@ -375,7 +375,7 @@ def _report(folder: Path, draw: random.Random) -> Outcome:
 
 
 def overwriting(world: World, draw: random.Random) -> Outcome:
-    """``train --overwrite`` of a folder with traps: links, pipes, members that are at work."""
+    """``train --overwrite`` of a folder with traps: links, pipes, members in use."""
     with world.copy("hard", "lexicon") as folder, contextlib.ExitStack() as stack:
         precious, out = folder / "hard", folder / "lexicon"
         member = out / "member-1"
@@ -414,7 +414,7 @@ def overwriting(world: World, draw: random.Random) -> Outcome:
         if _contents(precious) != before[0]:
             trouble = "another model was changed"
         if busy and _contents(member) != before[1]:
-            trouble = "a member that is at work was changed"
+            trouble = "a member in use was changed"
         return dataclasses.replace(outcome, trouble=trouble)
 
 
@@ -430,11 +430,11 @@ GOOD = (
     ("train", "pairs.tsv", "--dev", "pairs.tsv", "--epochs", "0", "--out", "new"), ("predict", "--help"),
     ("predict", "hard", "words.txt", "--output", "out"), ("predict", "nothing"),
 )  # fmt: skip
-"""Commands that work, but for the last."""
+"""Commands that work, except the last."""
 
 
 def surroundings(world: World, draw: random.Random) -> Outcome:
-    """A command where the working folder is gone, files cannot be opened, or streams are full."""
+    """A command whose working folder is gone, files cannot be opened, or streams are full."""
     words = list(draw.choice(GOOD))
     with world.copy("hard", "lexicon") as folder:
         fault = draw.choice(("none", "gone", "handles", "stdout", "stderr"))
@@ -461,7 +461,7 @@ def surroundings(world: World, draw: random.Random) -> Outcome:
 
 @contextmanager
 def _few_handles() -> Iterator[Callable[[int], None]]:
-    """Gives a function that leaves so many file handles."""
+    """Yields a function that limits free file handles."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
 
     def limit(more: int) -> None:
@@ -475,7 +475,7 @@ def _few_handles() -> Iterator[Callable[[int], None]]:
 
 
 def python(world: World, draw: random.Random) -> Outcome:
-    """The Python API with odd arguments: what is refused is refused by a ``HardalignError``."""
+    """The Python API with odd arguments: whatever is refused raises ``HardalignError``."""
     model = hardalign.load(world.model(draw.choice(("hard", "monotonic", "sigmorphon"))))
     good: tuple[Any, ...] = ("ab", "AB", ["ab", "é"], "ab\tN;PL", 1, 2, None)
     one, two = (odd_value(draw) if draw.random() < 0.6 else draw.choice(good) for _ in range(2))

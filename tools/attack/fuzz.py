@@ -1,6 +1,6 @@
 """``make fuzz``: damaged data, arguments, model folders, plans and requests, by the thousand.
 
-Every case follows from the seed, its kind and its number, so that one that fails can be had again:
+Every case depends only on the seed, its kind and its number, so a failure can be reproduced:
 
     PYTHONPATH=tools python -m attack.fuzz --kinds data --first 1234 --cases 1
 """
@@ -33,7 +33,7 @@ def fuzz(
     """Runs cases of one kind until they are done or time is up.
 
     Returns:
-        How many ended how, and a report of each kind of trouble.
+        Counts by exit status, and a report of each kind of trouble.
     """
     ends: Counter[str] = Counter()
     troubles: dict[str, str] = {}
@@ -67,14 +67,14 @@ def fuzz(
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seconds", type=float, default=600, help="for all kinds together")
-    parser.add_argument("--cases", type=int, default=10**9, help="most cases of each kind")
+    parser.add_argument("--cases", type=int, default=10**9, help="maximum of each kind")
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--kinds", nargs="*", choices=ALL, default=ALL)
     options = parser.parse_args()
     os.environ |= {"OMP_NUM_THREADS": "1", "HARDALIGN_CACHE": tempfile.gettempdir() + "/none"}
     total, failed = 0, 0
-    memory = "/dev/shm" if Path("/dev/shm").is_dir() else None  # no disk is worn out
+    memory = "/dev/shm" if Path("/dev/shm").is_dir() else None  # spare the disk
     with tempfile.TemporaryDirectory(prefix="hardalign-fuzz-", dir=memory) as name:
         world = make_world(Path(name) / "world")
         for kind in options.kinds:

@@ -1,6 +1,6 @@
-"""Runs a command in this process, hundreds of times a minute, and judges how it ends.
+"""Runs a command in this process, hundreds of times a minute, and checks how it ends.
 
-A command may end with 0, 1 or 2, and with 2 it says why in a line that begins with its name. It may
+A command may exit with 0, 1 or 2; with 2, it says why in a line that begins with its name. It may
 not end with a traceback, take longer than ``SECONDS`` of processor time, or allocate more than
 ``MEMORY`` beyond what the process had when the limit was set.
 """
@@ -27,12 +27,12 @@ from unittest import mock
 from hardalign.cli.main import command, main
 
 SECONDS = 20.0
-"""Of processor time, which a busy machine does not use up for others."""
+"""Processor time, which a busy machine does not lengthen."""
 MEMORY = 1 << 30
 """Bytes of address space."""
 STATUSES = (0, 1, 2)
 REPORTS = ("info", "check", "errors", "evaluate", "analyze")
-"""Commands whose output is for people: no escape sequence of data or models may be in it."""
+"""Commands whose output is for people: no escape sequences from data or models allowed."""
 
 
 class Hang(BaseException):
@@ -44,24 +44,24 @@ class Outcome:
     """How a command ended."""
 
     code: int | None
-    """None where it did not end by itself."""
+    """None if it did not exit by itself."""
     out: bytes
     err: str
     trouble: str | None
-    """What is wrong with that, if anything is."""
+    """What is wrong with that, if anything."""
 
     @property
     def place(self) -> str:
-        """Tells one kind of trouble from others: where it came from."""
+        """Where the trouble came from, to tell kinds apart."""
         lines = (self.trouble or "").splitlines()
         frames = [line.strip() for line in lines if line.strip().startswith("File ")]
         return f"{frames[-1] if frames else ''} {lines[-1][:60] if lines else ''}"
 
 
 def call(verb: str, *values: Any, folder: Path, stdin: bytes = b"", **options: Any) -> Outcome:
-    """Runs a command in some folder as its command line would, but for reading that.
+    """Runs a command in some folder, without parsing a command line.
 
-    Which takes longer than most of the commands.
+    Parsing takes longer than most of the commands.
     """
 
     def dispatch(_: list[str]) -> None:
@@ -76,7 +76,7 @@ def call(verb: str, *values: Any, folder: Path, stdin: bytes = b"", **options: A
 
 
 class Full(io.BytesIO):
-    """A device without room."""
+    """A device without space."""
 
     def write(self, _: object) -> int:
         """Fails."""
@@ -92,7 +92,7 @@ def call_line(
 ) -> Outcome:
     """Runs ``hardalign`` with some arguments, in some folder.
 
-    The streams ``full`` have no room; ``before`` is done once the command is in the folder.
+    The streams ``full`` have no space left; ``before`` is called once in the folder.
     """
     kinds = [Full if name in full else io.BytesIO for name in ("stdin", "stdout", "stderr")]
     pairs = zip(kinds, (stdin, b"", b""), strict=True)
@@ -133,13 +133,13 @@ def _content(stream: io.TextIOWrapper) -> bytes:
 
 
 def _odd(code: int | None, err: str) -> str | None:
-    """Returns what is wrong with an end that is no exception."""
+    """Returns what is wrong with an exit without exception."""
     if code not in STATUSES:
         return f"exit status {code}: {err[-500:]}"
     if "Traceback (most recent call last)" in err:
         return f"a traceback is printed: {err[-2000:]}"
     if "not enough memory" in err:
-        return f"more than {MEMORY >> 20} MB are wanted"
+        return f"more than {MEMORY >> 20} MB requested"
     if code == 2 and not err.rstrip("\n").rpartition("\n")[2].startswith("hardalign: "):
         return f"the error is not one line: {err[-500:]}"
     return None
@@ -147,7 +147,7 @@ def _odd(code: int | None, err: str) -> str | None:
 
 @contextlib.contextmanager
 def time_limit(seconds: float = SECONDS) -> Iterator[None]:
-    """Ends what takes too long: first by an exception, and if that does not help, altogether."""
+    """Ends a block that takes too long: by an exception or, failing that, with the process."""
 
     def expire(_number: int, _frame: FrameType | None) -> NoReturn:
         raise Hang(f"more than {seconds:g} seconds")
@@ -168,7 +168,7 @@ def time_limit(seconds: float = SECONDS) -> Iterator[None]:
 
 @contextlib.contextmanager
 def memory_limit(more: int = MEMORY) -> Iterator[None]:
-    """Lets this process allocate so much more than it has, and not a byte beyond."""
+    """Lets this process allocate at most ``more`` bytes beyond what it has."""
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     _, hard = before = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + more, hard))

@@ -1,4 +1,4 @@
-"""``make kill``: commands killed at random moments leave what is whole, and end the same.
+"""``make kill``: commands killed at random moments leave intact files and end the same.
 
 PYTHONPATH=tools python -m attack.kill --kills 300 --seed 0
 """
@@ -66,13 +66,13 @@ class BrokenError(Exception):
 
 
 def check(condition: bool, message: str) -> None:
-    """Complains of what does not hold."""
+    """Raises an error unless this holds."""
     if not condition:
         raise BrokenError(message)
 
 
 def succeed(arguments: Sequence[object], folder: Path) -> End:
-    """Runs a command to its end in peace."""
+    """Runs a command undisturbed."""
     end = run(arguments, folder / "log")
     check(end.status == 0, f"{arguments[0]}: {end.log}")
     return end
@@ -84,9 +84,9 @@ def _check_end(end: End, what: str) -> None:
 
 
 def kill_training(what: str, kills: int, draw: random.Random, folder: Path) -> Counter[str]:
-    """Trains in peace, and again and again with kills: the weights must be the same.
+    """Trains undisturbed, and repeatedly with kills: the weights must be the same.
 
-    Half of the runs that are complete are resumed and killed once more, and lose nothing by it.
+    Half of the complete runs are resumed and killed once more, and must lose nothing.
     """
     (folder / "forms.tsv").write_text(FORMS)
     if what == "train --from":
@@ -116,7 +116,7 @@ def kill_training(what: str, kills: int, draw: random.Random, folder: Path) -> C
 
 
 def _check_remains(folder: Path) -> None:
-    """Whatever is there after a kill is whole."""
+    """Whatever a kill leaves is intact."""
     for path in folder.rglob(WEIGHTS):
         load_folder(path.parent)
     for path in folder.rglob(METRICS):
@@ -125,14 +125,14 @@ def _check_remains(folder: Path) -> None:
 
 
 def _check_same(calm: Path, killed: Path, over: bool) -> None:
-    """A complete model has all that its twin has, and where nobody was killed nothing else."""
+    """A complete model has all files of its twin and, after an uninterrupted run, no others."""
     kept = {path.relative_to(calm) for path in calm.rglob("*") if path.name[0] != "."}
     for name in kept:
         one, other = calm / name, killed / name
         if name.name in (WEIGHTS, VOCABULARY, CONFIG):
-            check(one.read_bytes() == other.read_bytes(), f"{other}: is another")
+            check(one.read_bytes() == other.read_bytes(), f"{other}: differs")
         if name.name == METRICS:
-            check(_figures(one) == _figures(other), f"{other}: is another")
+            check(_figures(one) == _figures(other), f"{other}: differs")
     if over:
         names = {path.relative_to(killed) for path in killed.rglob("*")}
         more = {name for name in names - kept if name.name not in (CHECKPOINT, ".lock", ".holder")}
@@ -140,7 +140,7 @@ def _check_same(calm: Path, killed: Path, over: bool) -> None:
 
 
 def _figures(path: Path) -> list[dict[str, object]]:
-    """The rows of metrics.jsonl without what depends on the clock."""
+    """The rows of metrics.jsonl without timings."""
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     return [
         {name: row[name] for name in row if name not in ("seconds", "words_per_second")}
@@ -149,7 +149,7 @@ def _figures(path: Path) -> list[dict[str, object]]:
 
 
 def kill_overwriting(kills: int, draw: random.Random, folder: Path) -> Counter[str]:
-    """``train --overwrite`` takes nothing from a model that is linked as a member."""
+    """``train --overwrite`` leaves models that are linked as members intact."""
     precious, out = folder / "precious", folder / "out"
     succeed(["train", *TOY, "--epochs", 1, "--out", precious], folder)
     before = {path.name: path.read_bytes() for path in precious.iterdir()}
@@ -172,7 +172,7 @@ def kill_overwriting(kills: int, draw: random.Random, folder: Path) -> Counter[s
 
 
 def kill_split(kills: int, draw: random.Random, folder: Path) -> Counter[str]:
-    """A folder never has files of two splits; where there was none, it has all of one or none."""
+    """A folder never has files of two splits; a new folder has all of one or none."""
     (folder / "all.tsv").write_text("".join(f"{a}{b}\t{a}\n" for a in range(50) for b in range(20)))
     command = ["split", folder / "all.tsv", "--overwrite", "--seed"]
     whole = {}
@@ -199,9 +199,9 @@ def kill_split(kills: int, draw: random.Random, folder: Path) -> Counter[str]:
 
 
 def kill_output(verb: str, kills: int, draw: random.Random, folder: Path) -> Counter[str]:
-    """The file that a command replaces is the old one or the whole new one.
+    """The file that a command replaces is the old one or the complete new one.
 
-    ``lexicon`` goes on from what it has computed, which nobody else may read.
+    ``lexicon`` resumes from partial results, which nobody else may read.
     """
     words = folder / "words"
     words.write_text("".join(f"{''.join(draw.choices('abcdefgh', k=8))}\n" for _ in range(300)))
@@ -223,18 +223,18 @@ def kill_output(verb: str, kills: int, draw: random.Random, folder: Path) -> Cou
         end = run(command, folder / "log", draw.choice(SIGNALS), draw.uniform(0, seconds))
         _check_end(end, verb)
         content = output.read_bytes()
-        check(content == new or (content == old and end.killed), f"{output} is half written")
+        check(content == new or (content == old and end.killed), f"{output} is incomplete")
         counts["kills"] += end.killed
         fragments = _fragments(output.parent) - before
         check(not fragments or end.status == -SIGNALS[0], f"{fragments} after {end.status}")
         modes = [path.stat().st_mode & 0o777 for path in output.parent.iterdir()]
         check(set(modes) == {0o600}, f"{modes} beside a file of mode 600")
-        if verb == "lexicon" and draw.random() < 0.3:  # whatever is kept, the same comes of it
+        if verb == "lexicon" and draw.random() < 0.3:  # resuming gives the same
             succeed(command, folder)
-            check(output.read_bytes() == new, f"{output} is another after --resume")
+            check(output.read_bytes() == new, f"{output} differs after --resume")
     succeed(command, folder)
     left = [path.name for path in output.parent.iterdir()]
-    check(left == [output.name], f"{left} stay")
+    check(left == [output.name], f"{left} left")
     return counts
 
 
@@ -243,7 +243,7 @@ def _fragments(folder: Path) -> set[Path]:
 
 
 def kill_reproduce(kills: int, draw: random.Random, folder: Path) -> Counter[str]:
-    """A grid that is killed ends with the figures of one that is not, and repeats nothing."""
+    """A killed grid ends with the figures of an undisturbed one, and repeats nothing."""
     (folder / "plan.toml").write_text(PLAN)
     command = ["reproduce", folder / "plan.toml", "--workers", 1, "--out"]
     seconds = succeed([*command, folder / "calm"], folder).seconds
@@ -255,7 +255,7 @@ def kill_reproduce(kills: int, draw: random.Random, folder: Path) -> Counter[str
         end = run([*command, grid], folder / "log", chosen, draw.uniform(0, seconds))
         _check_end(end, "reproduce")
         for path, content in done.items():
-            check(path.read_bytes() == content, f"{path} was made anew")
+            check(path.read_bytes() == content, f"{path} was rewritten")
         counts["kills"] += end.killed
         if not end.killed:
             check(_results(folder / "calm") == _results(grid), f"{grid}: other results")
@@ -274,7 +274,7 @@ def _results(folder: Path) -> dict[str, object]:
 
 
 def kill_serve(kills: int, draw: random.Random, folder: Path) -> Counter[str]:
-    """A server that is ended while eight clients ask gives right answers alone, and is quiet."""
+    """A server stopped while eight clients ask gives only right answers, and logs no more."""
     counts: Counter[str] = Counter()
     command = [sys.executable, "-m", "hardalign", "serve", "en-g2p", "--port", "0"]
     right: dict[str, str] = {}
@@ -284,7 +284,7 @@ def kill_serve(kills: int, draw: random.Random, folder: Path) -> Counter[str]:
             deadline = time.monotonic() + 60
             while not (found := re.search(r"http://\S+", (folder / "log").read_text())):
                 check(
-                    process.poll() is None and time.monotonic() < deadline, "serve does not begin"
+                    process.poll() is None and time.monotonic() < deadline, "serve does not start"
                 )
                 time.sleep(0.02)
             over = threading.Event()
@@ -311,7 +311,7 @@ def kill_serve(kills: int, draw: random.Random, folder: Path) -> Counter[str]:
 
 
 def _ask(address: str, right: dict[str, str], counts: Counter[str], over: threading.Event) -> None:
-    """Asks a server for words until it is gone."""
+    """Sends words to a server until it is gone."""
     words = iter(range(10**9))
     while not over.is_set():
         word = f"{'bcdfg'[next(words) % 5]}{'aeiou'[next(words) % 5]}quokka"
@@ -322,7 +322,7 @@ def _ask(address: str, right: dict[str, str], counts: Counter[str], over: thread
             with urllib.request.urlopen(request, timeout=30) as answer:
                 text = json.load(answer)["answers"][0]["predictions"][0]["text"]
         except (OSError, ValueError):
-            continue  # it is ending
+            continue  # it is stopping
         counts["wrong"] += right.setdefault(word, text) != text
         counts["answers"] += 1
 
@@ -340,9 +340,9 @@ OTHERS: dict[str, Work] = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--kills", type=int, default=300, help="of all kinds together")
-    parser.add_argument("--only", nargs="*", default=[*TRAININGS, *OTHERS], help="these kinds")
-    parser.add_argument("--seed", type=int, default=0, help="of the signals and the moments")
+    parser.add_argument("--kills", type=int, default=300, help="kills of all kinds")
+    parser.add_argument("--only", nargs="*", default=[*TRAININGS, *OTHERS], help="only these")
+    parser.add_argument("--seed", type=int, default=0, help="for signals and moments")
     options = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"
     os.umask(0o022)

@@ -1,4 +1,4 @@
-"""Random damage: to bytes, to text, and to what JSON holds."""
+"""Random damage to bytes, text and JSON values."""
 
 # ruff: noqa: E501 - lists of odd things read better in wide lines
 
@@ -9,7 +9,7 @@ import random
 from typing import Any
 
 MARKS = "\u0301\u0316"
-"""An accent above and one below: many of the one before many of the other take quadratic time."""
+"""An accent above and one below: many of one before many of the other take quadratic time."""
 ODD_TEXTS = (
     "", " ", "\t", "\n", "\r", "\0", "-", "--", "a", "A", "é", "e\u0301", "한글", "नमस्ते", "\u202e", "\ufeff",
     "\u2028", "\U0001f600", "\udcff", "\ud800", "\\", "/", "..", "../..", "/dev/null", "/dev/full",
@@ -32,7 +32,7 @@ ODD_BYTES = (
 
 
 def damaged(content: bytes, draw: random.Random, most: int = 4) -> bytes:
-    """Returns the content with a few places changed, cut out, doubled, swapped or filled in."""
+    """Returns the content with a few places changed, cut out, doubled, copied or inserted."""
     changed = bytearray(content)
     for _ in range(draw.randint(1, most)):
         at = draw.randrange(len(changed) + 1)
@@ -57,7 +57,7 @@ def damaged(content: bytes, draw: random.Random, most: int = 4) -> bytes:
 
 
 def odd_value(draw: random.Random, depth: int = 2) -> Any:
-    """Returns any JSON value, most often an unpleasant one."""
+    """Returns any JSON value, usually an awkward one."""
     kind = draw.randrange(7 if depth else 5)
     if kind < 2:
         return draw.choice(ODD_NUMBERS)
@@ -72,7 +72,7 @@ def odd_value(draw: random.Random, depth: int = 2) -> Any:
 
 
 def damaged_value(value: Any, draw: random.Random, most: int = 3) -> Any:
-    """Returns a JSON value with a few of its parts replaced, removed, doubled or exchanged."""
+    """Returns a JSON value with a few of its parts replaced, removed, copied or added."""
     root = [copy.deepcopy(value)]
     for _ in range(draw.randint(1, most)):
         places = list(_places(root))

@@ -1,4 +1,4 @@
-"""Commands in processes of their own, forked from this one so that they start at once."""
+"""Commands in their own processes, forked from this one so that they start at once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class End:
     status: int
     """Its exit status, or the negative number of the signal that ended it."""
     killed: bool
-    """Whether our signal came before its own end."""
+    """Whether our signal ended it."""
     seconds: float
     log: str
 
@@ -38,9 +38,9 @@ def run(
     kill: signal.Signals | None = None,
     after: float = 0.0,
 ) -> End:
-    """Runs ``hardalign`` in another process; kills it after so many seconds, if it is still there.
+    """Runs ``hardalign`` in another process; kills it ``after`` some seconds, if it still runs.
 
-    Signals are held back until the command begins: before that Python itself would answer them.
+    Signals are blocked until the command begins: before that Python itself would handle them.
     """
     torch.set_num_threads(1)  # threads do not survive a fork
     started = time.monotonic()
@@ -51,7 +51,7 @@ def run(
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _HELD)
     if kill is not None:
         _sleep(child, after)
-        os.kill(child, kill)  # it has not been waited for, so the number is still its own
+        os.kill(child, kill)  # not waited for yet, so the id is still its own
     _, status = os.waitpid(child, 0)
     code = os.waitstatus_to_exitcode(status)
     killed = kill is not None and code in (-kill, 128 + kill)
@@ -59,7 +59,7 @@ def run(
 
 
 def _sleep(child: int, seconds: float) -> None:
-    """Sleeps so long, or until the process has ended; leaves it to be waited for."""
+    """Sleeps, but not beyond the end of the process, which is not reaped."""
     end = time.monotonic() + seconds
     while (left := end - time.monotonic()) > 0:
         options = os.WEXITED | os.WNOHANG | os.WNOWAIT

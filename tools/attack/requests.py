@@ -34,7 +34,7 @@ Case = Callable[[random.Random], Outcome]
 
 
 class _Log(logging.Handler):
-    """Keeps what the server logs with a traceback."""
+    """Keeps log records that have a traceback."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -47,11 +47,11 @@ class _Log(logging.Handler):
 
 @contextmanager
 def serving(world: World) -> Iterator[Case]:
-    """A server of some models; gives a function that sends it one damaged request."""
+    """Serves some models; yields a function that sends one damaged request."""
     models = {name: load(world.model(name)) for name in ("hard", "sigmorphon")}
     listening = listen("127.0.0.1", 0)
     address = listening.getsockname()
-    # What never finishes its request should not be waited for.
+    # Do not wait for requests that are never finished.
     clients = Clients(most=100, seconds=0.5)
     server = make_server(create_app(models, Limits(body=1 << 16)), 10, clients)
     log = _Log()
@@ -64,7 +64,7 @@ def serving(world: World) -> Iterator[Case]:
 
     def case(draw: random.Random) -> Outcome:
         request = _request(draw)
-        if draw.random() < 0.02:  # heads whose bodies never come, more of them than there is room
+        if draw.random() < 0.02:  # headers without bodies, more than there is room for
             silent.append(socket.create_connection(address, timeout=PATIENCE))
             with suppress(OSError):
                 silent[-1].sendall(request.partition(b"\r\n\r\n")[0] + draw.choice(HALVES))
@@ -76,7 +76,7 @@ def serving(world: World) -> Iterator[Case]:
             started = time.monotonic()
             health = _ask(address, b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
             if b'"status":"ok"' not in health or time.monotonic() - started > PATIENCE:
-                trouble = f"the server is not well: {health[:200]!r}"
+                trouble = f"the server is unhealthy: {health[:200]!r}"
         if log.traces:
             trouble = "\n".join(log.traces)
             log.traces.clear()
@@ -149,8 +149,7 @@ def _request(draw: random.Random) -> bytes:
 def _ask(address: Any, request: bytes, leave: bool = False, wait: bool = True) -> bytes:
     """Sends a request and returns all that comes back; or leaves before that.
 
-    A client that does not ``wait`` says at once that nothing more will come, which may be taken for
-    its leaving.
+    A client that does not ``wait`` closes its sending side at once, which may be taken for leaving.
     """
     answer = b""
     with socket.create_connection(address, timeout=PATIENCE) as connection:
@@ -165,12 +164,12 @@ def _ask(address: Any, request: bytes, leave: bool = False, wait: bool = True) -
         except TimeoutError:
             return b"TIMEOUT " + answer
         except OSError:
-            pass  # refused in the middle, and perhaps gone before all was sent
+            pass  # refused midway, perhaps before all was sent
     return answer
 
 
 def _is_whole(message: bytes) -> bool:
-    """Whether all is there of a request or an answer, of those that say how long they are."""
+    """Whether a request or an answer that declares its length is complete."""
     head, end, body = message.partition(b"\r\n\r\n")
     length = re.search(rb"\r\nContent-Length: (\d{1,9})(\r\n|$)", head, re.IGNORECASE)
     return bool(end and length) and len(body) >= int(length[1]) and b"chunked" not in head
@@ -183,8 +182,8 @@ def _odd(answer: bytes, request: bytes) -> str | None:
         return None  # half a request, or one whose client left
     status = answer[9:12]
     if not answer.startswith(b"HTTP/1.") or not status.isdigit():
-        return "no HTTP"
+        return "not HTTP"
     head = answer.partition(b"\r\n\r\n")[0]
     if status >= b"400" and b"application/json" not in head and not request.startswith(b"HEAD"):
-        return "an error that is no JSON"
+        return "an error that is not JSON"
     return f"status {status.decode()}" if status >= b"500" and status != b"503" else None

@@ -1,4 +1,4 @@
-"""What the fuzzer starts from: small files of every format, and a tiny model of every system."""
+"""The inputs of the fuzzer: small files of every format, and a tiny model of every system."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ format = "pairs"
 
 @dataclass(frozen=True)
 class World:
-    """Where the files and models are, to be copied for every case."""
+    """The files and models, to be copied for every case."""
 
     folder: Path
     systems: tuple[str, ...]
@@ -55,7 +55,7 @@ class World:
 
     @contextmanager
     def copy(self, *models: str) -> Iterator[Path]:
-        """A new folder with the files and some of the models (or the grid), gone afterwards."""
+        """A new folder with the files and some of the models (or the grid), then removed."""
         case = self.folder / "case"
         shutil.rmtree(case, ignore_errors=True)
         shutil.copytree(self.folder / "files", case)
@@ -68,7 +68,7 @@ class World:
 
 
 def make_world(folder: Path, systems: tuple[str, ...] = tuple(SYSTEMS)) -> World:
-    """Makes the files, and models of one epoch or none; sizes are tiny from then on."""
+    """Makes the files, and models of one epoch or none; sizes stay tiny afterwards."""
     SIZES["small"] = replace(SIZES["small"], embedding=3, encoder=4, decoder=5)
     SIZES["large"] = replace(SIZES["large"], embedding=3, encoder=4, decoder=5)
     files = folder / "files"
