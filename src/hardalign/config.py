@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from difflib import get_close_matches
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args, get_type_hints
 
@@ -190,6 +189,8 @@ def check_settings(
     known.update(others or {})
     for name in settings:
         if name not in known:
+            from difflib import get_close_matches
+
             old = {**ModelConfig._renamed, **TrainingConfig._renamed}.get(name)
             near = [old] if old else get_close_matches(name, known, 1, 0.5)
             advice = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"

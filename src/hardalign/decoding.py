@@ -128,7 +128,7 @@ def _decode(
         scores[active] += step.log_probs[np.arange(len(active)), choice]
         last[active] = choice + END
         written[active] += choice + END != model.step_action
-        rows = np.flatnonzero((choice != 0) & (written[active] < limit[active]))
+        rows = ((choice != 0) & (written[active] < limit[active])).nonzero()[0]
         active = active[rows]
         position += 1
     return history.hypotheses(prefixes, last, scores)

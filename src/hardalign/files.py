@@ -7,9 +7,8 @@ import errno
 import hashlib
 import json
 import os
-import secrets
+import platform
 import shlex
-import socket
 import stat
 import sys
 from collections.abc import Iterator
@@ -100,7 +99,7 @@ def _new_fragment(folder: Path, beginning: str, mode: int) -> Iterator[tuple[Pat
     The lock is released if the process dies.
     """
     keeper = None
-    fragment = folder / f"{beginning}{secrets.token_hex(4)}{FRAGMENT}"
+    fragment = folder / f"{beginning}{os.urandom(4).hex()}{FRAGMENT}"
     try:
         while keeper is None:
             handle = os.open(fragment, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, mode)
@@ -297,7 +296,7 @@ def locked(folder: Path, holder: str) -> Iterator[None]:
     record = {
         "holder": holder,
         "process": os.getpid(),
-        "machine": socket.gethostname(),
+        "machine": platform.node(),
         "command": shlex.join(sys.argv),
     }
     while True:

@@ -150,8 +150,7 @@ def test_nothing_leaks_from_padding():
     case = random_case(seed=3)
     strange = replace(
         case,
-        layer=replace(
-            case.layer,
+        layer=case.layer._replace(
             query=case.layer.query.detach().masked_fill(~case.steps.unsqueeze(-1), torch.nan),
             key=case.layer.key.detach().masked_fill(~case.positions.unsqueeze(-1), torch.nan),
         ),
@@ -208,7 +207,7 @@ def test_what_is_left_out_does_not_depend_on_batch_mates():
     assert positions.min() < positions.max()
     for word, size in enumerate(positions.tolist()):
         row = slice(word, word + 1)
-        layer = replace(case.layer, query=case.layer.query[row], key=case.layer.key[row, :size])
+        layer = case.layer._replace(query=case.layer.query[row], key=case.layer.key[row, :size])
         scores, positions = case.scores[row, :, :size], case.positions[row, :size]
         alone = Case(scores, layer, case.target[row], case.steps[row], positions)
         assert torch.equal(alone.joint(1e-3)[0].isfinite(), computed[word, :, :size])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import errno
 import functools
 import importlib
@@ -218,13 +217,15 @@ def _advice(complaint: str, command: Callable[..., Any]) -> str:
     unknown = re.match(r"Unrecognized options: --([\w-]+)", complaint)
     if unknown is None:
         return "; see"
+    from difflib import get_close_matches
+
     options, settings = _options(command), set[str]()
     if "set" in options:
         from hardalign.cli.train import CALL, READING
         from hardalign.config import SETTINGS
 
         settings = {*SETTINGS, *READING, *CALL} - options
-    near = difflib.get_close_matches(unknown[1].replace("-", "_"), options | settings, 1)
+    near = get_close_matches(unknown[1].replace("-", "_"), options | settings, 1)
     if not near:
         return "; see"
     option = f"set {near[0]}=…" if near[0] in settings else near[0].replace("_", "-")

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -65,8 +65,7 @@ class Memory:
     columns: Array | None = None  # [B, J] ``Words.columns``, if tags are beside the word
 
 
-@dataclass(frozen=True)
-class State:
+class State(NamedTuple):
     """The state of N hypotheses."""
 
     memory: Memory
@@ -204,21 +203,22 @@ class WithoutInputFeeding(AttentionModel):
         origin = None if state.cells is None else xp.origins(state.cells, rows, symbols)
         h, hidden = self.decoder.step(state.hidden, rows, symbols)
         query = xp.project(h, *memory.weights["query"])
-        now = State(memory, word, hidden, state.step)
-        log_alpha = self.next_log_alpha(h, now, origin)
+        log_alpha = self.next_log_alpha(h, memory, word, state.step, origin)
         alpha = xp.exp(log_alpha)
         log_probs, cells = self.emit(log_alpha, query, memory, word, tolerance)
         if memory.columns is not None:
             alpha = insert_tags(xp, alpha, xp.rows(memory.columns, word), 1)
         cells = None if origin is None else cells
-        return Step(log_probs, alpha, replace(now, step=state.step + 1, cells=cells))
+        return Step(log_probs, alpha, State(memory, word, hidden, state.step + 1, cells))
 
-    def next_log_alpha(self, h: Array, state: State, origin: Array | None) -> Array:
+    def next_log_alpha(
+        self, h: Array, memory: Memory, word: Array | None, step: Any, origin: Array | None
+    ) -> Array:
         """Return log p(a_i = j | y_<i, x) [N, J].
 
         ``origin`` [N, J], for `hard-hmm` only, is log p(a_{i-1} = j, y_{i-1} | y_<i-1, x).
         """
-        return self.log_alpha(h, state.memory, state.word, state.step)[:, 0]
+        return self.log_alpha(h, memory, word, step)[:, 0]
 
     @quiet
     def follow(self, memory: Memory, targets: Targets) -> Lattice:
@@ -324,10 +324,12 @@ class HardHMM(Hard):
 
     def start(self, memory: Memory) -> State:
         cells = self.xp.begin_cells(memory.score_key, self.symbols)
-        return replace(super().start(memory), cells=cells)
+        return super().start(memory)._replace(cells=cells)
 
-    def next_log_alpha(self, h: Array, state: State, origin: Array | None) -> Array:
-        xp, memory, word = self.xp, state.memory, state.word
+    def next_log_alpha(
+        self, h: Array, memory: Memory, word: Array | None, step: Any, origin: Array | None
+    ) -> Array:
+        xp = self.xp
         before = xp.log_softmax(origin)  # log p(a_{i-1} = k | y_<i, x)
         scores, mask = self.scores(h, memory, word), xp.rows(memory.mask, word)
         by, jump = xp.project(h, *memory.weights["jump_by"]), xp.rows(memory.jump, word)

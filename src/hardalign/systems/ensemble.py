@@ -68,7 +68,6 @@ class Ensemble(Answering):
     def start(self, memory: tuple[Any, ...]) -> tuple[Any, ...]:
         return tuple(member.start(own) for member, own in zip(self.members, memory, strict=True))
 
-    @quiet
     def step(
         self, state: tuple[Any, ...], rows: Array | None, symbols: Array, tolerance: float = 0.0
     ) -> Step:

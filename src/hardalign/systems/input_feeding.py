@@ -13,8 +13,8 @@ bound that training maximises.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -44,8 +44,7 @@ class Trace:
     joint: Array  # [P, I, k, d_s] c̄_i
 
 
-@dataclass(frozen=True)
-class State:
+class State(NamedTuple):
     """The state of N hypotheses, including the attention of the last step."""
 
     memory: Memory
@@ -112,7 +111,7 @@ class InputFeeding(AttentionModel):
         log_alpha, query = self.attend(h, memory, word)
         now = State(memory, word, hidden, query)
         log_probs, cells = self.emit(log_alpha[:, 0], query, memory, word, tolerance)
-        after = replace(now, log_alpha=log_alpha, cells=cells)
+        after = now._replace(log_alpha=log_alpha, cells=cells)
         return Step(log_probs, xp.exp(log_alpha)[:, 0], after)
 
     def attend(self, h: Array, memory: Memory, word: Array | None) -> tuple[Array, Array]:

@@ -21,7 +21,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -108,8 +108,7 @@ class Targets:
         return (self.symbols - END).clip(0)
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """One step of a search, one row per hypothesis."""
 
     log_probs: Array

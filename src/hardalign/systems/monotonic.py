@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -38,8 +39,7 @@ class Memory:
     columns: Array  # [B, J] ``Words.columns``
 
 
-@dataclass(frozen=True)
-class State:
+class State(NamedTuple):
     """The state of N hypotheses."""
 
     memory: Memory

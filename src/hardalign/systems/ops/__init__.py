@@ -9,8 +9,7 @@ plain ones, and these with loops over all alignments.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -31,8 +30,7 @@ Encoder = Callable[[Array, Array], Array]
 ones read as unknown, and their lengths [B] to states [B, J, 2H]."""
 
 
-@dataclass(frozen=True)
-class Output:
+class Output(NamedTuple):
     """The output layer and its inputs.
 
     p(· | j, y_<i, x) = softmax(W tanh(query_i + key_j) + bias). A position that may copy its own

@@ -31,9 +31,9 @@ CHUNK_FLOATS = 1 << 19
 def logsumexp(x: Array, axis: int = -1) -> Array:
     """Return log Σ exp x along an axis; −inf if every term is."""
     largest = x.max(axis, keepdims=True)
-    shift = np.where(np.isneginf(largest), 0, largest)
-    total = np.exp(x - shift).sum(axis)
-    return np.asarray(np.log(total) + np.squeeze(shift, axis))
+    largest[largest == -np.inf] = 0
+    total = np.exp(x - largest).sum(axis)
+    return np.asarray(np.log(total) + largest.squeeze(axis))
 
 
 def log_softmax(x: Array, axis: int = -1) -> Array:
@@ -78,6 +78,7 @@ class NumpyOps(Ops):
     where = staticmethod(np.where)
     concatenate = staticmethod(np.concatenate)
     stack = staticmethod(np.stack)
+    rows = staticmethod(rows_of)
     logaddexp = staticmethod(np.logaddexp)
     logsumexp = staticmethod(logsumexp)
     log_softmax = staticmethod(log_softmax)
@@ -108,9 +109,6 @@ class NumpyOps(Ops):
             for k in range(shared, x.ndim)
         )
         return x[(slice(None),) * shared + tuple(places)]
-
-    def rows(self, x: Array, index: Array | None) -> Array:
-        return x if index is None else rows_of(x, index)
 
     def masked(self, x: Array, mask: Array) -> Array:
         return x if mask.all() else np.where(mask, x, -np.inf)
@@ -229,6 +227,6 @@ def _sum_rows(cells: Array, row: Array, first: Array) -> Array:
     if len(first) == 1:
         return logsumexp(cells, 0)[None]
     largest = np.maximum.reduceat(cells, first)
-    largest[np.isneginf(largest)] = 0  # symbols that no cell emits
+    largest[largest == -np.inf] = 0  # symbols that no cell emits
     total = np.add.reduceat(np.exp(cells - largest.take(row, 0)), first)
     return np.log(total) + largest

@@ -127,11 +127,13 @@ def cell(gates: Array, c: Array) -> tuple[Array, Array]:
     return h, c
 
 
-def rows_of(table: Array, rows: Array) -> Array:
-    """Return rows [N, ...] of a table [M, ...]; the table itself if these are all in order."""
-    if len(rows) == len(table) and (len(rows) == 1 or (rows == np.arange(len(rows))).all()):
-        return table
-    return table.take(rows, 0)
+def rows_of(x: Array, index: Array | None) -> Array:
+    """Return rows [N, ...] of an array [M, ...]: the array itself if these are all, in order."""
+    if index is None:
+        return x
+    if len(index) == len(x) and (len(index) == 1 or (index == np.arange(len(index))).all()):
+        return x
+    return x.take(index, 0)
 
 
 def distinct(parents: Array, symbols: Array, alphabet: int) -> tuple[Array, Array, Array]:
@@ -190,7 +192,7 @@ class Decoder:
     def step(
         self, hidden: Hidden, rows: Array | None, symbols: Array, extra: Array | None = None
     ) -> tuple[Shared, Hidden]:
-        row = hidden.row if rows is None else rows_of(hidden.row, rows)
+        row = rows_of(hidden.row, rows)
         symbols = np.where(symbols < len(self._table), symbols, UNKNOWN)
         same = hidden.extra
         if extra is not None:  # no two hypotheses share it
@@ -261,6 +263,7 @@ class Encoder:
         # BEGIN and END are the same for all words, so they are read only once.
         gates = self._table[[BEGIN, self._alphabet + END]]
         self._h, self._c = cell(gates, np.zeros_like(gates[:, : ahead.size]))
+        self._product = self._products(self._h, 1)
 
     def __call__(self, symbols: Array, lengths: Array) -> EncoderStates:
         symbols = np.where(symbols < self._alphabet, symbols, UNKNOWN)
@@ -282,27 +285,30 @@ class Encoder:
     def _read(self, strings: Array, mirrored: Array) -> tuple[Shared, Shared]:
         """Read strings [B, L] and their mirror images."""
         columns = np.concatenate([strings, mirrored + self._alphabet]).T  # [L, 2B]
-        count, h, c, is_ahead = len(strings), self._h, self._c, np.array([True, False])
+        count, h, c, split = len(strings), self._h, self._c, 1
         row = np.repeat([0, 1], count)  # into h, where all forward rows come first
-        states, sides, rows, total = [h], [is_ahead], [row], 2
+        ahead, ahead_rows, ahead_count = [h[:1]], [row[:count]], 1
+        back, back_rows, back_count = [h[1:]], [row[count:] - 1], 1
         for column in columns[1:]:
-            product = self._products(h, int(is_ahead.sum()))
+            product = self._product if h is self._h else self._products(h, split)
             if len(h) < len(row):
                 parents, ids, row = distinct(row, column, len(self._table))
-            else:
-                parents, ids, row = row, column, np.arange(len(row))
+                split = int(np.searchsorted(ids >= self._alphabet, True))
+            else:  # no two strings share a prefix any more
+                parents, ids, row, split = row, column, np.arange(len(row)), count
             gates = self._table.take(ids, 0)
             gates += product.take(parents, 0)
             h, c = cell(gates, c.take(parents, 0))
-            is_ahead = ids < self._alphabet
-            states.append(h)
-            sides.append(is_ahead)
-            rows.append(row + total)
-            total += len(h)
-        values, is_ahead = np.concatenate(states), np.concatenate(sides)
-        index = np.where(is_ahead, is_ahead.cumsum(), (~is_ahead).cumsum()) - 1
-        own = index[np.stack(rows, 1)]
-        return Shared(values[is_ahead], own[:count]), Shared(values[~is_ahead], own[count:])
+            ahead.append(h[:split])
+            ahead_rows.append(row[:count] + ahead_count)
+            ahead_count += split
+            back.append(h[split:])
+            back_rows.append(row[count:] - split + back_count)
+            back_count += len(h) - split
+        return (
+            Shared(np.concatenate(ahead), np.stack(ahead_rows, 1)),
+            Shared(np.concatenate(back), np.stack(back_rows, 1)),
+        )
 
     def _products(self, h: Array, split: int) -> Array:
         """Return what states add to the next gates: forward up to ``split``, then backward."""
