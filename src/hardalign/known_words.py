@@ -69,7 +69,7 @@ def respond(
     stream = ((example, _parts(predictor, example, search)) for example in examples)
     for count, group in groupby(stream, lambda one: len(one[1]) if search.mass else 1):
         # If each word covers this share, together they cover the mass.
-        share = replace(search, mass=search.mass and search.mass ** (1 / count))
+        share = replace(search, mass=search.mass ** (1 / count)) if search.mass else search
         options = _Options(share, alignments, exact, ranked, fill, threads)
         while window := list(within(WINDOW, group, lambda one: len(one[1]))):
             read = [look_up(predictor, part, folding) for _, own in window for part in own]
@@ -157,8 +157,9 @@ def _answers(
     search = options.search
     if search.samples is not None:
         read = [replace(example, targets=()) for example in read]
+    asked = [one for one in read if options.needs_model(one)]
     answers = predictor.answers(
-        [replace(one, targets=()) for one in read if options.needs_model(one)],
+        [replace(one, targets=()) if one.targets else one for one in asked],
         search,
         alignments=options.alignments,
         exact=options.exact,
