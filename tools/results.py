@@ -19,6 +19,7 @@ import statistics
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -184,6 +185,7 @@ def main_table(cells: Cells, arguments: Row) -> list[Row]:
     (size,) = arguments
     head = ["task", "system", "paper's", "data sets", "", "paper", "ours", "difference"]
     table = [[*head, f"within {NEAR}"], []]
+    everywhere: dict[str, list[list[tuple[float, float]]]] = {}
     for task in TASK_NAMES.values():
         metric, corpora = METRICS[task][0], paper_corpora(task)
         groups = {c: cells[s] for c in corpora if (s := Setting(c, size)) in cells}
@@ -195,17 +197,29 @@ def main_table(cells: Cells, arguments: Row) -> list[Row]:
                 and (figure := published(corpus, size, system, metric)) is not None
             ]
             if pairs:
-                paper, ours = (statistics.fmean(column) for column in zip(*pairs, strict=True))
-                near = sum(abs(one - other) <= NEAR for one, other in pairs)
-                table.append(
-                    [
-                        *(TASKS[task], f"`{system}`", paper_name(system) or MISSING),
-                        f"{len(pairs)} of {len(corpora)}",
-                        *(metric.name, number(paper, 1), number(ours, 1)),
-                        *(number(ours - paper, 1, sign=True), f"{near} of {len(pairs)}"),
-                    ]
-                )
+                table.append(_mean_row(TASKS[task], system, len(corpora), metric.name, pairs))
+                if metric is WER:
+                    pairs = [(100 - paper, 100 - ours) for paper, ours in pairs]
+                everywhere.setdefault(system, []).append(pairs)
+    total = sum(len(paper_corpora(task)) for task in TASK_NAMES.values())
+    for system, tasks in everywhere.items():
+        if len(tasks) == len(TASK_NAMES):
+            every = list(chain.from_iterable(tasks))
+            table.append(_mean_row("All data sets", system, total, "ACC", every))
     return table
+
+
+def _mean_row(
+    title: str, system: str, corpora: int, metric: str, pairs: list[tuple[float, float]]
+) -> Row:
+    """Return the row of a system from the paper's figure and ours for each data set."""
+    paper, ours = (statistics.fmean(column) for column in zip(*pairs, strict=True))
+    near = sum(abs(one - other) <= NEAR for one, other in pairs)
+    return [
+        *(title, f"`{system}`", paper_name(system) or MISSING, f"{len(pairs)} of {corpora}"),
+        *(metric, number(paper, 1), number(ours, 1), number(ours - paper, 1, sign=True)),
+        f"{near} of {len(pairs)}",
+    ]
 
 
 def findings(cells: Cells, _arguments: Row) -> str:
